@@ -1,0 +1,290 @@
+package ports
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// Backend keeps history somewhere. Every backend runs in a process of its own behind the plugin contract, and the host
+// uses it only through this interface and the powers that it declared.
+//
+// Every method may be called from many goroutines, must return within its context's deadline, and reports failure as an
+// *Error whose code says whether the same call may succeed later (Code.Permanent). Before Configure (see Configurer) only
+// Describe may be called.
+type Backend interface {
+	// Describe says what the backend is and can do. It works at any time, needs nothing and never blocks.
+	Describe(ctx context.Context) (Description, error)
+
+	// Probe really checks whether the backend could take a write of the family now. It changes nothing.
+	Probe(ctx context.Context, f Family) error
+
+	// Position says which store this is and how far it is, for each host that wrote to it. A store that cannot hold a
+	// position answers with an empty one.
+	Position(ctx context.Context, f Family) (Position, error)
+
+	// Put makes plain states durable: each row replaces what the store has under its key, whole; a Gone row removes it.
+	// A Put repeated changes nothing. Applied.Outcomes is a known, durable prefix of the rows; the error says why it
+	// stopped there. When all rows are in, the batch's Position is stored with them.
+	Put(ctx context.Context, b Batch) (Applied, error)
+
+	// Close releases what the backend holds. Nothing is called afterwards.
+	Close() error
+}
+
+// Configurer takes the options. The SDK calls it once, before anything but Describe. A refusal is Invalid and names the
+// option in Field.
+type Configurer interface {
+	Configure(ctx context.Context, c Configuration) error
+}
+
+// Configuration is what a backend is started with.
+type Configuration struct {
+	Name    string          // the backend's name in the host's configuration
+	DataDir string          // the host's data directory; relative paths in options are below it
+	Options json.RawMessage // one object, its members checked against the declared options
+}
+
+// The readers, each optional for a follower. A reader answers from committed data and never waits for a write.
+type (
+	// ItemReader reads work items. Item fails with NotFound for an unknown key.
+	ItemReader interface {
+		Item(ctx context.Context, key string) (Row, error)
+		Items(ctx context.Context, q ItemQuery) (Page, error)
+	}
+	// EventReader reads the events of one work item, in OrderKey order; an unknown key has none.
+	EventReader interface {
+		Events(ctx context.Context, q EventQuery) (Page, error)
+	}
+	// AttemptReader reads the attempts of one work item, by number; an unknown key has none.
+	AttemptReader interface {
+		Attempts(ctx context.Context, q AttemptQuery) (Page, error)
+	}
+	// ManifestReader reads manifests, whole. Manifest fails with NotFound for an unknown key.
+	ManifestReader interface {
+		Manifest(ctx context.Context, key string) (Row, error)
+		Manifests(ctx context.Context, q ManifestQuery) (Page, error)
+	}
+)
+
+// LocalStore is the backend with `local = true`: the truth. It alone decides what a write does, with Decide, inside the
+// transaction that also moves its position.
+type LocalStore interface {
+	Backend
+	ItemReader
+	EventReader
+	AttemptReader
+	ManifestReader
+
+	// Stand tells what the store is and what it knows of a host. It changes nothing; a store that does not exist yet is
+	// created empty.
+	Stand(ctx context.Context, hostID string) (Standing, error)
+
+	// Open makes the store ready for one host's commits: in one transaction it replaces the host's nonce, if it still is
+	// o.Nonce (else Conflict), adds the epochs and moves positions where o.Resume says so. It is called after every
+	// start of the plugin, before the first Commit.
+	Open(ctx context.Context, o Opening) error
+
+	// Commit submits a batch; batches take effect in the order of calls, each whole or not at all. A batch whose Through
+	// the store has passed already is a late twin: it changes nothing and gets the decisions of the first time. A batch
+	// whose After is not the store's position is refused with Conflict. It returns as soon as the batch has its place in
+	// the order; ctx bounds only that.
+	Commit(ctx context.Context, b CommitBatch) (Pending, error)
+}
+
+// Pending is a submitted batch.
+type Pending interface {
+	// Wait gives one Decision for each entry, in order, once they are durable. After an error the outcome is unknown
+	// unless the code is permanent: then nothing of the batch took effect. Waiting again gives the same answer.
+	Wait(ctx context.Context) ([]Decision, error)
+}
+
+// Optional powers: interfaces of one method, used only when declared.
+type (
+	// Pruner removes finished records that are older than a time, some at a time.
+	Pruner interface {
+		Prune(ctx context.Context, q PruneQuery) (Pruned, error)
+	}
+	// Exporter gives every record of a family in the order of natural keys: an item, its events, its attempts.
+	Exporter interface {
+		Export(ctx context.Context, q ExportQuery) (Page, error)
+	}
+	// Drainer finishes what was begun, leaves the store tidy on disk and takes no more work.
+	Drainer interface {
+		Drain(ctx context.Context) error
+	}
+	// Surveyor counts what the store holds. It stops at the deadline and then says Partial.
+	Surveyor interface {
+		Survey(ctx context.Context) (Survey, error)
+	}
+)
+
+// As gives a backend's optional power, if it has it and declared it. The power's name is that of its interface.
+func As[T any](b Backend, d Description) (power T, ok bool) {
+	power, ok = b.(T)
+	if !ok || !slices.Contains(d.Powers, reflect.TypeFor[T]().Name()) {
+		var none T
+		return none, false
+	}
+	return power, true
+}
+
+// PowersOf lists the names of the powers whose methods a backend has: what a Go backend declares unless it opts out.
+func PowersOf(b Backend) []string {
+	var names []string
+	add := func(has bool, name string) {
+		if has {
+			names = append(names, name)
+		}
+	}
+	_, local := b.(LocalStore)
+	_, items := b.(ItemReader)
+	_, events := b.(EventReader)
+	_, attempts := b.(AttemptReader)
+	_, manifests := b.(ManifestReader)
+	_, pruner := b.(Pruner)
+	_, exporter := b.(Exporter)
+	_, drainer := b.(Drainer)
+	_, surveyor := b.(Surveyor)
+	add(local, "LocalStore")
+	add(items, "ItemReader")
+	add(events, "EventReader")
+	add(attempts, "AttemptReader")
+	add(manifests, "ManifestReader")
+	add(pruner, "Pruner")
+	add(exporter, "Exporter")
+	add(drainer, "Drainer")
+	add(surveyor, "Surveyor")
+	return names
+}
+
+// Description is what a backend says of itself.
+type Description struct {
+	Kind     string // "sqlite"; the KIND of the configuration's backend block
+	Version  string // of the plugin
+	Summary  string // one sentence for people
+	Families []Family
+	Powers   []string // names of the interfaces above; see As
+	Options  []Option
+}
+
+// Option is one setting of a backend, as data: flags, checks, documentation and redaction come from it.
+type Option struct {
+	Name     string
+	Type     OptionType
+	Default  string // as it would be written in the configuration; "" for none
+	Required bool
+	Secret   bool // never shown
+	Help     string
+	Example  string
+}
+
+// OptionType is the type of an option's value.
+type OptionType string
+
+const (
+	OptionString   OptionType = "string"
+	OptionInt      OptionType = "int"
+	OptionBool     OptionType = "bool"
+	OptionDuration OptionType = "duration" // text such as "250ms"
+	OptionSize     OptionType = "size"     // bytes, a number or text such as "64MiB"
+)
+
+// Position is how far a store is. Seqs has the Seq of each host (by HostID) that wrote to it.
+type Position struct {
+	StoreID string
+	Epoch   string
+	Seqs    map[string]uint64
+}
+
+// Mark is how far a local store is with one host's journal of one family.
+type Mark struct {
+	Epoch string
+	Seq   uint64
+}
+
+// Standing is what Stand tells.
+type Standing struct {
+	StoreID string // random, made when the store was created
+	Empty   bool   // holds no record at all
+	Nonce   string // of the host; "" when the store has never seen it
+	Marks   map[Family]Mark
+}
+
+// Opening is what Open is told.
+type Opening struct {
+	HostID    string
+	Nonce     string           // what the store holds now for this host, "" for nothing
+	Next      string           // what it shall hold
+	Epochs    map[Family]Epoch // of this start of the host
+	Resume    map[Family]uint64
+	Retention time.Duration // finished records older than this are Expired when sent again; 0 keeps for ever
+}
+
+// Epoch is one start of a journal. A local store keeps the newest 1,000.
+type Epoch struct {
+	ID   string
+	From uint64 // its first Seq
+}
+
+// CommitBatch is a run of one family's journal: every entry after After up to Through, but for those that were set aside
+// or lost. Entries are in order of Seq.
+type CommitBatch struct {
+	Family  Family
+	Epoch   string
+	After   uint64
+	Through uint64
+	Entries []Entry
+}
+
+// Decision is what the local store decided of one entry.
+type Decision struct {
+	Seq     uint64
+	Outcome Outcome
+	Err     *Error // with Refused: why
+}
+
+// Outcome is the kind of a decision.
+type Outcome string
+
+const (
+	Stored         Outcome = "stored"          // in effect, also when nothing had to change
+	AlreadyPresent Outcome = "already_present" // an event that is there
+	AlreadyAbsent  Outcome = "already_absent"  // a removal of what is not there
+	Missing        Outcome = "missing"         // a patch of an unknown key
+	Expired        Outcome = "expired"         // sent again after it was removed or aged out
+	Refused        Outcome = "refused"         // Err says why; what was stored is unchanged
+)
+
+// Batch is a set of plain states for Put, grouped by key, an item before its events and attempts.
+type Batch struct {
+	Family   Family
+	Rows     []Row
+	Position *Position // stored with the rows when all are in; nil leaves the stored one
+}
+
+// Applied says how far a Put came: Rows[:Done] are durable.
+type Applied struct {
+	Done int
+}
+
+// PruneQuery asks to remove records that are finished, or manifests that ended, before a time.
+type PruneQuery struct {
+	Before time.Time
+	Limit  int // records (an item with its events and attempts is one) at most in this call; 0 means 500
+}
+
+// Pruned is what one call of Prune removed; More says that there is more to remove.
+type Pruned struct {
+	Items, Events, Attempts, Manifests int64
+	More                               bool
+}
+
+// Survey is what a store holds.
+type Survey struct {
+	Counts  map[Kind]int64
+	Bytes   int64 // on disk
+	Partial bool  // counts are lower bounds
+}
