@@ -43,6 +43,7 @@ type First struct {
 	ReceivedAt  string
 	OrderKey    string
 	EnqueuedKey string // of an item
+	EmittedAt   string // of a live event whose caller gave none
 	Actor       string
 	Origin      string
 }
