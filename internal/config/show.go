@@ -1,0 +1,60 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"holdfast/ports"
+)
+
+// Setting is one value in effect as `config show` prints it.
+type Setting struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`  // stars for a secret
+	Source string `json:"source"` // "default", "FILE:LINE", "env NAME" or "flag --NAME"
+}
+
+// Settings gives every value that the host itself knows: its settings and its tokens.
+func (c *Config) Settings() []Setting {
+	var all []Setting
+	for _, s := range settings {
+		all = append(all, Setting{s.name, s.get(c), c.places[s.name].source})
+	}
+	for _, t := range c.Tokens {
+		source := c.places["token."+t.Name].source
+		all = append(all,
+			Setting{"token." + t.Name + ".role", t.Role, source},
+			Setting{"token." + t.Name + ".secret", t.Secret.String(), source})
+	}
+	return all
+}
+
+// BackendSettings gives the values of a backend block. Without the plugin's table (nil) the options that were given are
+// shown as stars, since any of them may be a secret.
+func (c *Config) BackendSettings(b *Backend, table []ports.Option) []Setting {
+	source := "default"
+	if b.own {
+		source = placeIn(b.where).source
+	}
+	all := []Setting{
+		{b.setting("kind"), b.Kind, source},
+		{b.setting("local"), strconv.FormatBool(b.Local), source},
+		{b.setting("plugin"), b.Plugin, c.places[b.setting("plugin")].source},
+	}
+	if table == nil {
+		attributes, _ := b.body.JustAttributes()
+		for _, name := range slices.Sorted(maps.Keys(attributes)) {
+			all = append(all, Setting{b.setting(name), hidden, placeIn(attributes[name].Range).source})
+		}
+		return all
+	}
+	chosen, _ := c.options(b, table)
+	for _, o := range chosen {
+		if o.Secret {
+			o.text = hidden
+		}
+		all = append(all, Setting{b.setting(o.Name), o.text, o.source})
+	}
+	return all
+}
