@@ -52,8 +52,8 @@ type Model struct {
 	byID      map[string]*event
 	attempts  map[string]map[int64]Object
 	manifests map[string]Object
-	order     []string // of manifests, by first acceptance
-	removed   map[Kind]map[string]bool
+	order     []string        // of manifests, by first acceptance
+	removed   map[string]bool // manifests
 	ignored   map[string]bool
 	unnamed   int
 }
@@ -66,7 +66,7 @@ func New(options Options) *Model {
 	return &Model{
 		options: options, items: map[string]Object{}, events: map[string][]*event{}, byID: map[string]*event{},
 		attempts: map[string]map[int64]Object{}, manifests: map[string]Object{},
-		removed: map[Kind]map[string]bool{KindItem: {}, KindManifest: {}}, ignored: map[string]bool{},
+		removed: map[string]bool{}, ignored: map[string]bool{},
 	}
 }
 
@@ -78,20 +78,6 @@ func (m *Model) Apply(action string, settings json.RawMessage) Answer {
 // Again takes one action as an import or an adoption: by the rules of a re-flush whatever its members are.
 func (m *Model) Again(action string, settings json.RawMessage) Answer {
 	return m.apply(action, settings, true, "")
-}
-
-// Prune removes a work item with its events and attempts, as retention does.
-func (m *Model) Prune(hash string) {
-	if m.items[hash] == nil {
-		return
-	}
-	for _, e := range m.events[hash] {
-		delete(m.byID, e.id)
-	}
-	delete(m.items, hash)
-	delete(m.events, hash)
-	delete(m.attempts, hash)
-	m.removed[KindItem][hash] = true
 }
 
 // apply goes the way of a write: checked, ignored, then decided.
@@ -146,10 +132,9 @@ func found(is bool) Answer { return Answer{Success: is, NotFound: !is} }
 func (m *Model) upsertItem(w write) Answer {
 	present := m.items[w.key]
 	switch {
-	case present == nil && w.again && (m.removed[KindItem][w.key] || m.outlived(w.record, "LastEventAt", TerminalItems)):
+	case present == nil && w.again && m.outlived(w.record, TerminalItems, "LastEventAt", "CompletedAt", "EnqueuedAt"):
 		return expired
 	case present == nil:
-		delete(m.removed[KindItem], w.key)
 		m.items[w.key] = w.record
 		return success
 	case w.again && !replaces(present, w.record, "LastEventAt", TerminalItems):
@@ -160,9 +145,6 @@ func (m *Model) upsertItem(w write) Answer {
 
 func (m *Model) updateItem(w write) Answer {
 	present := m.items[w.key]
-	if named := w.record.Get("WorkItemHash"); named != nil && w.record.Text("WorkItemHash") != w.key {
-		return Answer{Code: invalid, Reason: "the patch has another WorkItemHash"}
-	}
 	if present == nil {
 		return Answer{NotFound: true}
 	}
@@ -195,7 +177,7 @@ func (m *Model) appendEvent(w write, origin string) Answer {
 		id = fmt.Sprintf("unnamed %d", m.unnamed)
 	}
 	if present := m.byID[id]; present != nil {
-		if given != "" && !w.again && content(present.record) != content(w.record) {
+		if given != "" && !w.again && !present.record.Without("EventGUID").Same(w.record.Without("EventGUID")) {
 			return Answer{Code: conflict, Reason: "another event has this EventGUID", EventID: id}
 		}
 		return Answer{Success: true, AlreadyPresent: true, EventID: id}
@@ -209,7 +191,7 @@ func (m *Model) appendEvent(w write, origin string) Answer {
 	return Answer{Success: true, EventID: id}
 }
 
-// content is what makes two events the same one.
+// content is what a name for an event ends in, so that only equal content can merge.
 func content(e Object) string {
 	return fmt.Sprintf("%q %q %q %q %q %s", e.Text("WorkItemHash"), e.Text("EventType"), e.Text("FromStatus"),
 		e.Text("ToStatus"), e.Text("BeaconID"), e.Get("Payload"))
@@ -262,10 +244,10 @@ func (m *Model) setAttempt(w write, record Object) {
 func (m *Model) upsertManifest(w write) Answer {
 	present := m.manifests[w.key]
 	switch {
-	case present == nil && w.again && (m.removed[KindManifest][w.key] || m.outlived(w.record, "StopTime", TerminalManifests)):
+	case present == nil && w.again && (m.removed[w.key] || m.outlived(w.record, TerminalManifests, "StopTime", "StartTime")):
 		return expired
 	case present == nil:
-		delete(m.removed[KindManifest], w.key)
+		delete(m.removed, w.key)
 		m.order = append(m.order, w.key)
 		m.manifests[w.key] = w.record
 	case !w.again:
@@ -284,7 +266,7 @@ func (m *Model) removeManifest(w write) Answer {
 	}
 	delete(m.manifests, w.key)
 	m.order = slices.DeleteFunc(m.order, func(hash string) bool { return hash == w.key })
-	m.removed[KindManifest][w.key] = true
+	m.removed[w.key] = true
 	return success
 }
 

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -109,6 +108,9 @@ func read(action string, text json.RawMessage) (write, *problem) {
 	case utf8.RuneCountInString(w.key) > maxKey:
 		return w, refuse(tooLarge, "%s has %d characters", place.key, utf8.RuneCountInString(w.key))
 	}
+	if named := w.record.Get("WorkItemHash"); named != nil && place.record == "Patch" && w.record.Text("WorkItemHash") != w.key {
+		return w, refuse(invalid, "the patch has another WorkItemHash")
+	}
 	w.number = 1
 	if raw := numbered.Get("AttemptNumber"); raw != nil && strings.Contains(action, "Attempt") {
 		if err := json.Unmarshal(raw, &w.number); err != nil {
@@ -149,50 +151,61 @@ func overwrite(present, given Object, fixed ...string) Object {
 	return present
 }
 
-// fill gives the present members that are blank the values that the given ones have, but for the fixed.
+// fill adds the given members that are missing, and gives the present ones that are blank a value where there is one, but
+// for the fixed.
 func fill(present, given Object, fixed ...string) Object {
 	for _, g := range given {
-		if !slices.Contains(fixed, g.Name) && blank(present.Get(g.Name)) && !blank(g.Value) {
+		if !slices.Contains(fixed, g.Name) && (present.Get(g.Name) == nil || blank(present.Get(g.Name)) && !blank(g.Value)) {
 			present = present.With(g.Name, g.Value)
 		}
 	}
 	return present
 }
 
-// replaces says whether what is sent again is newer than what is there and does not undo its end.
+// replaces says whether what is sent again is newer than what is there and does not undo its end. A record without a time
+// is older than every one that has a time: it has not ended.
 func replaces(present, given Object, timeOf string, terminal []string) bool {
-	old, oldErr := time.Parse(time.RFC3339, present.Text(timeOf))
-	late, lateErr := time.Parse(time.RFC3339, given.Text(timeOf))
-	if oldErr != nil || lateErr != nil || !late.After(old) {
+	late, ok := given.time(timeOf)
+	if !ok {
+		return false
+	}
+	if old, ok := present.time(timeOf); ok && !late.After(old) {
 		return false
 	}
 	ends := given.Get("Status") == nil || slices.Contains(terminal, given.Text("Status"))
 	return ends || !slices.Contains(terminal, present.Text("Status"))
 }
 
-// outlived says whether a record ended before the time that is kept.
-func (m *Model) outlived(record Object, timeOf string, terminal []string) bool {
+func (o Object) time(name string) (at time.Time, ok bool) {
+	at, err := time.Parse(time.RFC3339, o.Text(name))
+	return at, err == nil
+}
+
+// outlived says whether a record ended before the time that is kept; the first of the members that has a time tells when.
+func (m *Model) outlived(record Object, terminal []string, times ...string) bool {
 	if m.options.Retention <= 0 || !slices.Contains(terminal, record.Text("Status")) {
 		return false
 	}
-	at, err := time.Parse(time.RFC3339, record.Text(timeOf))
-	return err == nil && at.Before(m.options.Now().Add(-m.options.Retention))
+	for _, name := range times {
+		if at, ok := record.time(name); ok {
+			return at.Before(m.options.Now().Add(-m.options.Retention))
+		}
+	}
+	return false
 }
 
 // addToList appends a value to a member that is a list, once.
 func addToList(o Object, name string, value json.RawMessage) Object {
 	var list []json.RawMessage
-	if raw := o.Get(name); raw != nil && json.Unmarshal(raw, &list) != nil {
-		list = []json.RawMessage{raw}
+	if raw := o.Get(name); !blank(raw) && json.Unmarshal(raw, &list) != nil {
+		return o // a caller's own member of that name
 	}
+	var longer []byte
 	for _, there := range list {
 		if string(there) == string(value) {
 			return o
 		}
+		longer = append(append(longer, there...), ',')
 	}
-	parts := make([][]byte, 0, len(list)+1)
-	for _, part := range append(list, value) {
-		parts = append(parts, part)
-	}
-	return o.With(name, slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]")))
+	return o.With(name, slices.Concat([]byte("["), longer, value, []byte("]")))
 }
