@@ -1,6 +1,7 @@
 package ports
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"time"
@@ -166,7 +167,7 @@ func (d *decider) event() error {
 	given.Set("EventGUID", AppendQuoted(nil, d.entry.EventGUID))
 	if present != nil {
 		d.outcome(AlreadyPresent)
-		if d.entry.GUIDGiven && !present.Record.Same(given) {
+		if d.entry.GUIDGiven && d.entry.Class != Reflush && !present.Record.Same(given) {
 			d.refuse(InField(Conflict, "EventGUID", "is stored already with other content; give a new event a GUID of its own"))
 		}
 		return nil
@@ -260,27 +261,18 @@ const OtherBeacons = "OtherBeaconIDs"
 
 func addOtherBeacon(r *Record, beacon []byte) bool {
 	list := r.Get(OtherBeacons)
-	if list == nil {
-		return r.Set(OtherBeacons, append(append([]byte{'['}, beacon...), ']'))
+	if Blank(list) {
+		return r.Set(OtherBeacons, slices.Concat([]byte("["), beacon, []byte("]")))
 	}
 	if list[0] != '[' {
 		return false // a caller's own member of that name
 	}
 	known := false
-	name, _ := Unquote(stringOrEmpty(beacon))
-	_ = scanNames(list, func(other string) { known = known || other == name }) // a list of other things ends the search
-	if known || Blank(list) {
+	_ = scanItems(list, func(other []byte) { known = known || string(other) == string(beacon) }) // it was checked with its record
+	if known {
 		return false
 	}
-	longer := append(slices.Clone(list[:len(list)-1]), ',')
-	return r.Set(OtherBeacons, append(append(longer, beacon...), ']'))
-}
-
-func stringOrEmpty(raw []byte) []byte {
-	if len(raw) > 0 && raw[0] == '"' {
-		return raw
-	}
-	return []byte(`""`)
+	return r.Set(OtherBeacons, slices.Concat(bytes.TrimRight(list[:len(list)-1], " \t\r\n"), []byte(","), beacon, []byte("]")))
 }
 
 func (d *decider) manifest() error {

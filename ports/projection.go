@@ -200,8 +200,9 @@ func RestoreRecord(t *Table, c Columns, skip ...string) (*Record, error) {
 			plain, _ := Unquote(name)
 			switch {
 			case plain == "$absent":
-				return scanNames(value, func(name string) {
-					if at, ok := t.places[name]; ok {
+				return scanItems(value, func(name []byte) {
+					plain, _ := Unquote(name)
+					if at, ok := t.places[plain]; ok {
 						absent |= 1 << at
 					}
 				})
@@ -236,22 +237,18 @@ func RestoreRecord(t *Table, c Columns, skip ...string) (*Record, error) {
 	return r, nil
 }
 
-// scanNames reads a JSON array of strings.
-func scanNames(list []byte, each func(name string)) error {
-	wrapped := append(append([]byte(`{"":`), list...), '}')
-	return ScanObject(wrapped, MaxDepth, func(_, value []byte) error {
-		s := scanner{text: value, at: 1}
-		for {
-			s.space()
-			from := s.at
-			if err := s.str(); err != nil {
-				return err
-			}
-			name, _ := Unquote(value[from:s.at])
-			each(name)
-			if more, err := s.next(']'); !more {
-				return err
-			}
+// scanItems calls each with the items of a JSON array that is not empty.
+func scanItems(list []byte, each func(item []byte)) error {
+	s := scanner{text: list, at: 1}
+	for {
+		s.space()
+		from := s.at
+		if err := s.value(MaxDepth); err != nil {
+			return err
 		}
-	})
+		each(list[from:s.at])
+		if more, err := s.next(']'); !more {
+			return err
+		}
+	}
 }

@@ -196,16 +196,19 @@ func (m *Model) outlived(record Object, terminal []string, times ...string) bool
 
 // addToList appends a value to a member that is a list, once.
 func addToList(o Object, name string, value json.RawMessage) Object {
+	present := strings.TrimSpace(string(o.Get(name)))
+	if blank(o.Get(name)) {
+		return o.With(name, json.RawMessage("["+string(value)+"]"))
+	}
 	var list []json.RawMessage
-	if raw := o.Get(name); !blank(raw) && json.Unmarshal(raw, &list) != nil {
+	if json.Unmarshal(o.Get(name), &list) != nil {
 		return o // a caller's own member of that name
 	}
-	var longer []byte
 	for _, there := range list {
 		if string(there) == string(value) {
 			return o
 		}
-		longer = append(append(longer, there...), ',')
 	}
-	return o.With(name, slices.Concat([]byte("["), longer, value, []byte("]")))
+	open := strings.TrimSpace(strings.TrimSuffix(present, "]"))
+	return o.With(name, json.RawMessage(open+","+string(value)+"]"))
 }
