@@ -157,9 +157,9 @@ func (c *Config) checkRoute() (diags hcl.Diagnostics) {
 		b := c.routed(name)
 		switch {
 		case b == nil && name != "local":
-			diags = append(diags, problem(from.rng, "unknown backend in route", "%s: no backend is called %q. %s", from.source, name, hint(name, known))...)
+			diags = append(diags, problem(from.rng, from.from("unknown backend in route"), "No backend is called %q. %s", name, hint(name, known))...)
 		case b != nil && seen[b]:
-			diags = append(diags, problem(from.rng, "backend twice in route", "%s: %q stands there twice.", from.source, name)...)
+			diags = append(diags, problem(from.rng, from.from("backend twice in route"), "%q is in it already; each backend is asked once.", name)...)
 		}
 		seen[b] = true
 	}
@@ -172,8 +172,8 @@ func (c *Config) checkListen() hcl.Diagnostics {
 		return nil
 	}
 	from := c.places["listen"]
-	return problem(from.rng, "listen address needs tokens",
-		`%s: other machines can reach %q, and another address needs tokens: add a token block, or listen on "127.0.0.1:8420".`, from.source, c.Listen)
+	return problem(from.rng, from.from("listen address needs tokens"),
+		`Other machines can reach %q, and another address needs tokens: add a token block, or listen on "127.0.0.1:8420".`, c.Listen)
 }
 
 // at gives "line N" of a range in the file at hand.

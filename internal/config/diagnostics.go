@@ -33,6 +33,14 @@ func placeIn(r hcl.Range) place {
 	return place{source: fmt.Sprintf("%s:%d", r.Filename, r.Start.Line), rng: &r}
 }
 
+// from names the origin of a value in a summary, when no line of a file does it.
+func (p place) from(summary string) string {
+	if p.rng != nil {
+		return summary
+	}
+	return summary + " (from " + p.source + ")"
+}
+
 // ordered sorts by place, as a reader goes through the file; what stands in none comes last.
 func ordered(diags hcl.Diagnostics) hcl.Diagnostics {
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
@@ -59,7 +67,7 @@ func (c *Config) Err(diags hcl.Diagnostics) error {
 	if !diags.HasErrors() {
 		return nil
 	}
-	return &ports.Error{Code: ports.Invalid, Op: "configuration", Message: "\n" + c.Explain(diags)}
+	return ports.Errorf(ports.Invalid, "", "the configuration cannot be used\n%s", c.Explain(diags))
 }
 
 // Explain renders diagnostics:

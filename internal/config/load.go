@@ -91,6 +91,11 @@ func (c *Config) parse(name string, src []byte) (hcl.Body, hcl.Diagnostics) {
 		parse = parser.ParseJSON
 	}
 	file, diags := parse(src, name)
+	for _, d := range diags {
+		if d.Summary == "Invalid JSON keyword" { // it repeats the word, which may be a secret
+			d.Detail = "Text stands in quotes; without them there are only numbers, true, false and null."
+		}
+	}
 	if file == nil {
 		return nil, diags
 	}
@@ -158,11 +163,7 @@ func schemaOf(prefix string, blocks ...hcl.BlockHeaderSchema) *hcl.BodySchema {
 func (c *Config) settle(s setting, attribute *hcl.Attribute, flag string) (diags hcl.Diagnostics) {
 	take := func(text string, from place) {
 		if err := s.set(c, text); err != nil {
-			summary := "wrong value of " + s.name
-			if from.rng == nil {
-				summary += " from " + from.source
-			}
-			diags = append(diags, problem(from.rng, summary, "%s", sentence(err))...)
+			diags = append(diags, problem(from.rng, from.from("wrong value of "+s.name), "%s", sentence(err))...)
 			return
 		}
 		c.places[s.name] = from

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -69,8 +70,11 @@ func (c *Config) secretSpans(name string, src []byte) []span {
 				show = c.mayShow(string(t.Bytes))
 			case follows(tokens, i, hclsyntax.TokenOParen):
 				call = call || string(t.Bytes) == "env" || string(t.Bytes) == "file"
-			case startsItem(tokens, i): // a block, whose labels show, or a value without its equals sign
-				show = isBlock(string(t.Bytes))
+			case startsItem(tokens, i) && follows(tokens, i, hclsyntax.TokenOQuote, hclsyntax.TokenOBrace):
+				show = isBlock(string(t.Bytes)) // then labels follow, else a value without its equals sign
+			case startsItem(tokens, i): // the rest of a value that fell apart
+				show = false
+				hide(t.Range, t.Bytes)
 			case !show && !call:
 				hide(t.Range, t.Bytes)
 			}
@@ -83,8 +87,8 @@ func (c *Config) secretSpans(name string, src []byte) []span {
 	return secrets
 }
 
-func follows(tokens hclsyntax.Tokens, i int, want hclsyntax.TokenType) bool {
-	return i+1 < len(tokens) && tokens[i+1].Type == want
+func follows(tokens hclsyntax.Tokens, i int, wanted ...hclsyntax.TokenType) bool {
+	return i+1 < len(tokens) && slices.Contains(wanted, tokens[i+1].Type)
 }
 
 // startsItem says whether a token is the first of an attribute or a block.
@@ -106,21 +110,35 @@ func lineBefore(src []byte, at int) int {
 	return at - (strings.LastIndexByte(string(src[:at]), '\n') + 1)
 }
 
-// In the JSON form a name is a string with a colon behind it; every other string is a value of the name before it.
+// In the JSON form a name is a string with a colon behind it; every other string, and every word outside of strings, is a
+// value of the name before it.
 var (
-	jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*("|$)`)
-	jsonCall   = regexp.MustCompile(`^"\$\{(env|file)\(\\"[^"\\]*\\"\)\}"$`)
+	jsonPart = regexp.MustCompile(`"(?:[^"\\]|\\.)*(?:"|$)|[^\s"{}\[\],:]+|[{}\[\],]`)
+	jsonCall = regexp.MustCompile(`^"\$\{(env|file)\(\\"[^"\\]*\\"\)\}"$`)
+	jsonName = regexp.MustCompile(`^\s*:`)
 )
 
 func (c *Config) secretsOfJSON(src []byte) (secrets []span) {
-	show := false
-	for _, found := range jsonString.FindAllIndex(src, -1) {
+	show, depth := false, 0
+	for _, found := range jsonPart.FindAllIndex(src, -1) {
 		text := string(src[found[0]:found[1]])
+		quoted := strings.HasPrefix(text, `"`)
 		switch {
-		case strings.HasPrefix(strings.TrimLeft(string(src[found[1]:]), " \t\r\n"), ":"):
+		case text == "[":
+			depth++
+		case text == "]":
+			depth = max(depth-1, 0)
+		case text == "{" || text == "}" || text == ",":
+			show = show && depth > 0 // a shown value is a word or a list of words
+		case quoted && (strings.Contains(text, "\n") || len(text) == 1 || !strings.HasSuffix(text, `"`)): // an open quote
+			return append(secrets, span{found[0] + 1, len(src)})
+		case quoted && jsonName.Match(src[found[1]:]):
 			show = c.mayShow(strings.Trim(text, `"`))
-		case !show && !jsonCall.MatchString(text):
-			secrets = append(secrets, span{found[0] + 1, max(found[0]+1, found[1]-1)})
+		case show || jsonCall.MatchString(text) || text == "true" || text == "false" || text == "null":
+		case quoted:
+			secrets = append(secrets, span{found[0] + 1, found[1] - 1})
+		default:
+			secrets = append(secrets, span{found[0], found[1]})
 		}
 	}
 	return secrets

@@ -99,7 +99,7 @@ func setRoute(c *Config, text string) error {
 		names[i] = strings.TrimSpace(names[i])
 	}
 	if slices.Contains(names, "") {
-		return errors.New(`the route has a backend without a name; at least "local" stands in it`)
+		return errors.New(`the route needs names of backends, at least "local"`)
 	}
 	c.Route = names
 	return nil

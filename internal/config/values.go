@@ -15,7 +15,13 @@ func (c *Config) evaluate(attribute *hcl.Attribute) (cty.Value, hcl.Diagnostics)
 		return cty.NilVal, problem(names[0].SourceRange().Ptr(), "text without quotes",
 			`Text stands in quotes: %s = "...". A secret comes from env("NAME") or file("PATH").`, attribute.Name)
 	}
-	return attribute.Expr.Value(c.evaluation())
+	value, diags := attribute.Expr.Value(c.evaluation())
+	for _, d := range diags {
+		if d.Summary == "Call to unknown function" && !strings.Contains(d.Detail, "Did you mean") {
+			d.Detail += ` There is "env" and "file".`
+		}
+	}
+	return value, diags
 }
 
 // text gives the value of a setting in the file as the text that its set takes; found is false for null.

@@ -1,0 +1,3 @@
+backend "../evil" "local" {
+  local = true
+}

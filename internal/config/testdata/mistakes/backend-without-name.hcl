@@ -1,0 +1,3 @@
+backend "sqlite" {
+  local = true
+}

@@ -1,0 +1,4 @@
+journal {
+  limit   = "1 gigabyte"
+  reserve = 0
+}

@@ -1,0 +1,6 @@
+backend "sqlite" "local" {
+  local = true
+  path {
+    name = "history.db"
+  }
+}

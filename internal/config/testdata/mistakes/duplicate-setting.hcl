@@ -1,0 +1,2 @@
+ack = "local"
+ack = "journaled"

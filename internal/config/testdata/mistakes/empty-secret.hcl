@@ -1,0 +1,4 @@
+token "ops" {
+  role   = "read"
+  secret = ""
+}

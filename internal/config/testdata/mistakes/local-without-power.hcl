@@ -1,0 +1,3 @@
+backend "beacon" "local" {
+  local = true
+}

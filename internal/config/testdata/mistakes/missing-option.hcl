@@ -1,0 +1,3 @@
+backend "postgres" "local" {
+  local = true
+}

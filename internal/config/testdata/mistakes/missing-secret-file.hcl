@@ -1,0 +1,4 @@
+token "ops" {
+  role   = "admin"
+  secret = file("testdata/no-such-file")
+}

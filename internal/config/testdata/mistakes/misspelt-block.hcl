@@ -1,0 +1,3 @@
+jurnal {
+  limit = "1GiB"
+}

@@ -1,0 +1,3 @@
+journal {
+  limt = "1GiB"
+}

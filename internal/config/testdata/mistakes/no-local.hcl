@@ -1,0 +1,3 @@
+backend "sqlite" "history" {
+  path = "history.db"
+}

@@ -1,0 +1,6 @@
+journal {
+  limit = "1GiB"
+}
+journal {
+  reserve = "64MiB"
+}

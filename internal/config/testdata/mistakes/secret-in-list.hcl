@@ -1,0 +1,4 @@
+token "ops" {
+  role   = "admin"
+  secret = ["hunter2", env("HOME")]
+}

@@ -1,0 +1,4 @@
+token "ops" {
+  role  = "admin"
+  secrt = "hunter2"
+}

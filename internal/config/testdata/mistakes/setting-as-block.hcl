@@ -1,0 +1,3 @@
+listen {
+  port = 8420
+}

@@ -1,0 +1,6 @@
+ack    = "locl"
+listen = 1
+retention = "soon"
+backend "sqlite" "local" {
+  local = "certainly"
+}

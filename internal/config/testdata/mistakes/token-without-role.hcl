@@ -1,0 +1,3 @@
+token "ops" {
+  secret = "hunter2"
+}

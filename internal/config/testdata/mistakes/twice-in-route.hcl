@@ -1,0 +1,5 @@
+route = ["history", "local"]
+
+backend "sqlite" "history" {
+  local = true
+}

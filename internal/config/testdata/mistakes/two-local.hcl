@@ -1,0 +1,6 @@
+backend "sqlite" "one" {
+  local = true
+}
+backend "sqlite" "two" {
+  local = true
+}

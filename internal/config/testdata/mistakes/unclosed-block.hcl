@@ -1,0 +1,2 @@
+backend "sqlite" "local" {
+  local = true

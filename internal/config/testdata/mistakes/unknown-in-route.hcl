@@ -1,0 +1,6 @@
+route = ["databacon", "local"]
+
+backend "sqlite" "local" {
+  local = true
+}
+backend "beacon" "databeacon" {}

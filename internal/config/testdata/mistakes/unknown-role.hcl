@@ -1,0 +1,4 @@
+token "ops" {
+  role   = "amdin"
+  secret = "hunter2"
+}
