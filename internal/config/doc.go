@@ -13,7 +13,7 @@
 //		options, diags := cfg.CheckOptions(b, described.Options) // what ports.Configuration.Options takes
 //	}
 //
-// A new setting is one row in settings.go, one field of Config and one line of example.hcl. The options of a backend are
+// A new setting is one row in settings.go, one field of Config and one line of holdfast.example.hcl. The options of a backend are
 // not known here: its plugin declares them as data (ports.Option), and options.go checks against that.
 //
 // Secrets never show: values of type Secret print as stars, and snippets in diagnostics hide every value that is not known

@@ -1,0 +1,1 @@
+internal/config/holdfast.example.hcl

@@ -1,0 +1,73 @@
+# holdfast: the whole configuration with its defaults. Every line may be left out, and so may the file.
+#
+#   holdfast serve --config holdfast.hcl      without --config: holdfast.hcl in the working directory, if it is there
+#   holdfast config check                     finds mistakes, in the options of the plugins too
+#   holdfast config show                      every value in effect, and where it came from
+#
+# The environment overrides the file and a flag of `serve` overrides both. The variable of a setting is HOLDFAST_ and its
+# name in capitals: HOLDFAST_LISTEN, HOLDFAST_DATA, HOLDFAST_JOURNAL_LIMIT; a list is separated by commas, as in
+# HOLDFAST_ROUTE=databeacon,local; an empty variable counts as not set. The JSON form of this file is read when its name
+# ends in .json. Relative paths, here and in file(), are relative to the working directory.
+#
+# Text may come from elsewhere, and secrets should: env("NAME") is an environment variable, which must be set; file("PATH")
+# is the content of a file without its last line end.
+#
+# Lines that begin with # and a space are explanation; lines that begin with # alone are configuration to choose from.
+
+# Where the HTTP API listens: host:port. Port 0 takes a free one. An address that other machines can reach needs at least
+# one token block, or the host refuses to start.
+listen = "127.0.0.1:8420"
+
+# The data directory: journals, the host's state and, by default, the SQLite database. One host at a time uses it.
+data = "data"
+
+# When a write is answered. "local": when the local store has decided it, after at most 2 s (later ones are answered
+# Deferred). "journaled": as soon as it is durable in the journal, always Deferred. Durable it is either way.
+ack = "local"
+
+# Which backends answer reads, most preferred first, by their names. "local" always means the backend with local = true.
+# A backend that is away or behind is passed over.
+route = ["local"]
+
+# Where the plugins are: holdfast-backend-KIND for each kind of backend. Default: plugins/ beside the binary.
+#plugin_dir = "/usr/lib/holdfast/plugins"
+
+# What is logged: "trace", "debug", "info", "warn" or "error" and above; as JSON, one object a line, or as text.
+log_level = "info"
+log_json  = false
+
+# The journals, one for work items, events and attempts and one for manifests. Sizes are a number of bytes or text with
+# B, KiB, MiB, GiB or TiB.
+journal {
+  # Each journal's greatest size; the host takes a quarter of the free disk space at its start if that is less. At the
+  # limit writes are refused with the code "full" until the local store has caught up.
+  limit = "1GiB"
+
+  # Free disk space that accepting writes leaves alone, so that the host can always tidy up; below it writes are refused
+  # with the code "full".
+  reserve = "64MiB"
+}
+
+# How long finished history is kept: a duration (with ms, s, m and h; the default is one year), or "off" for ever. What is
+# older is removed, and is not taken again when a hub sends it again.
+retention = "8760h"
+
+# One block for each place that keeps history: backend "KIND" "NAME". The kind names the plugin, the name is yours. One of
+# them has local = true: it is the local store, which decides what every write does. The other attributes are the
+# plugin's options; `holdfast config check` knows them.
+backend "sqlite" "local" {
+  local = true
+
+  # The database file, relative to the data directory.
+  path = "history.db"
+
+  # The plugin's executable. Default: holdfast-backend-KIND in plugin_dir.
+  #plugin = "/opt/sqlite/holdfast-backend-sqlite"
+}
+
+# Who may call, for a host that listens on more than a loopback address: one block for each caller. The role "read" reads,
+# "write" writes too, "admin" may do everything.
+#token "ops" {
+#  role   = "admin"
+#  secret = env("HOLDFAST_TOKEN")
+#}
