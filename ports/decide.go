@@ -268,7 +268,7 @@ func addOtherBeacon(r *Record, beacon []byte) bool {
 		return false // a caller's own member of that name
 	}
 	known := false
-	_ = scanItems(list, func(other []byte) { known = known || string(other) == string(beacon) }) // it was checked with its record
+	_ = ScanItems(list, func(other []byte) { known = known || string(other) == string(beacon) }) // it was checked with its record
 	if known {
 		return false
 	}

@@ -20,6 +20,10 @@ type Journal interface {
 	// Trim forgets entries up to and including a Seq, in whole segments, never the newest.
 	Trim(through uint64) error
 
+	// Advance makes the next Seq higher than atLeast, which the local store has reached already; it does nothing when it
+	// is. The Seqs that are jumped over never existed and are not told as Lost.
+	Advance(atLeast uint64) error
+
 	// Notify sets the function that is called, from the journal's own goroutine, after entries became durable. It must
 	// return at once. Set it before the first Append.
 	Notify(durable func(head uint64))

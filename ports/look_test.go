@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 
 	"holdfast/ports"
 )
@@ -69,6 +68,9 @@ func (h *history) commit(t failer, e *ports.Entry, rules ports.Rules) ports.Effe
 	case effect.Next != nil:
 		h.held[at] = throughColumns(t, effect.Next)
 	}
+	if h.held[at] != nil && h.gone[at] {
+		t.Fatalf("%s is there and has a tombstone", at)
+	}
 	return effect
 }
 
@@ -102,13 +104,4 @@ func (h *history) texts(k ports.Kind) []string {
 		texts = append(texts, string(held.Record.JSON()))
 	}
 	return texts
-}
-
-func recordOf(t *testing.T, table *ports.Table, text string) *ports.Record {
-	t.Helper()
-	r, err := ports.ParseRecord(table, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }

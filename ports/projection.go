@@ -200,7 +200,7 @@ func RestoreRecord(t *Table, c Columns, skip ...string) (*Record, error) {
 			plain, _ := Unquote(name)
 			switch {
 			case plain == "$absent":
-				return scanItems(value, func(name []byte) {
+				return ScanItems(value, func(name []byte) {
 					plain, _ := Unquote(name)
 					if at, ok := t.places[plain]; ok {
 						absent |= 1 << at
@@ -237,8 +237,11 @@ func RestoreRecord(t *Table, c Columns, skip ...string) (*Record, error) {
 	return r, nil
 }
 
-// scanItems calls each with the items of a JSON array that is not empty.
-func scanItems(list []byte, each func(item []byte)) error {
+// ScanItems calls each with the raw items of a valid JSON array.
+func ScanItems(list []byte, each func(item []byte)) error {
+	if Blank(list) {
+		return nil
+	}
 	s := scanner{text: list, at: 1}
 	for {
 		s.space()

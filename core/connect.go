@@ -1,0 +1,80 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"holdfast/ports"
+)
+
+// What the host knew of its local store, against what it finds there: whether it may go on, and from where. A pure function.
+
+// encounter is everything that the decision depends on.
+type encounter struct {
+	known    ports.LocalMark
+	met      bool // known says something: this is not the first start
+	standing ports.Standing
+	nonces   []string // ours, newest first
+	journals map[ports.Family]ports.Bounds
+	accept   acceptance
+}
+
+// acceptance is an operator's word on a store that holds other history.
+type acceptance int
+
+const (
+	notAccepted acceptance = iota
+	accepted               // go on with it as it is
+	adopted                // go on, and bring it what the journal still has
+)
+
+// course is the decision.
+type course struct {
+	wait   string                  // why nothing may be committed until a person decides; "" to go on
+	remedy string                  // what that person can do
+	resume map[ports.Family]uint64 // positions to move the store to
+	lost   map[ports.Family]ports.Span
+	note   string // what happened, for the log; "" when nothing did
+}
+
+func decideCourse(e encounter) course {
+	c := course{resume: map[ports.Family]uint64{}, lost: map[ports.Family]ports.Span{}}
+	same := !e.met || e.standing.StoreID == e.known.StoreID
+	switch {
+	case e.standing.Nonce != "" && !slices.Contains(e.nonces, e.standing.Nonce):
+		c.wait = "the local store was written under this host's id by another copy of the data directory"
+		c.remedy = "if this data directory is the copy, stop the host and run `holdfast local new-id`; otherwise restore the newest one"
+		return c
+	case !same && !e.standing.Empty && e.accept == notAccepted:
+		c.wait = fmt.Sprintf("the local store %s is another one than before (%s) and holds other history", e.standing.StoreID, e.known.StoreID)
+		c.remedy = "bring the old store back, or run `holdfast local accept` to go on with this one (`--adopt` also brings it what the journal still has)"
+		return c
+	case !same && e.standing.Empty:
+		c.note = "the local store is empty and new; it is filled from the journal"
+	case same && e.met && len(e.nonces) > 0 && e.standing.Nonce != e.nonces[0]:
+		c.note = "the local store is an older copy; it is brought forward from the journal"
+	}
+	for f, b := range e.journals {
+		mark := e.standing.Marks[f].Seq
+		had := e.known.Marks[f].Seq
+		from := mark
+		if !same && !e.standing.Empty && e.accept == accepted {
+			from = max(mark, had) // what the old store had stays its own
+		}
+		if from+1 < b.First {
+			// What another store had, or another host wrote, is not lost by going on here.
+			span := ports.Span{From: from + 1, To: b.First - 1}
+			if !same && !e.standing.Empty {
+				span.From = max(span.From, had+1)
+			}
+			if (e.met || e.standing.Empty) && span.From <= span.To {
+				c.lost[f] = span
+			}
+			from = b.First - 1
+		}
+		if from != mark {
+			c.resume[f] = from
+		}
+	}
+	return c
+}

@@ -1,0 +1,93 @@
+package core
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"holdfast/ports"
+)
+
+// How the host keeps itself small: what the local store has had for a while leaves the journal, and finished history leaves
+// the local store.
+const (
+	houseTick  = 5 * time.Second
+	keepFor    = 10 * time.Minute // entries stay in the journal after the local store has them
+	pruneEvery = time.Hour
+)
+
+// stop is the position at a moment.
+type sample struct {
+	at  time.Time
+	seq uint64
+}
+
+func (h *Host) keepHouse(ctx context.Context) {
+	tick := time.NewTicker(houseTick)
+	defer tick.Stop()
+	samples := map[ports.Family][]sample{}
+	nextPrune := h.clock().Add(time.Minute)
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := h.remember(); err != nil {
+			h.log.Error("remember positions", "error", err)
+			continue
+		}
+		for name, f := range h.families {
+			samples[name] = h.trim(f, samples[name])
+		}
+		if h.retention > 0 && h.clock().After(nextPrune) {
+			nextPrune = h.clock().Add(pruneEvery)
+			if _, err := h.Prune(ctx, h.clock().Add(-h.retention)); err != nil && ctx.Err() == nil {
+				h.log.Warn("prune by retention", "error", err)
+			}
+		}
+	}
+}
+
+// trim forgets journal entries that the local store has had for long enough; at once when the journal is three quarters full.
+func (h *Host) trim(f *family, samples []sample) []sample {
+	now, committed := h.clock(), f.committed.Load()
+	if n := len(samples); n == 0 || samples[n-1].seq != committed {
+		samples = append(samples, sample{now, committed})
+	}
+	through := uint64(0)
+	for len(samples) > 0 && now.Sub(samples[0].at) >= keepFor {
+		through, samples = samples[0].seq, samples[1:]
+	}
+	if b := f.journal.Bounds(); b.Full || b.Bytes > b.Limit/4*3 {
+		through = committed
+	}
+	if through > 0 {
+		if err := f.journal.Trim(through); err != nil {
+			h.log.Warn("trim the journal", "family", f.name, "error", err)
+		}
+	}
+	return samples
+}
+
+// remember keeps the local store's positions in the host's state.
+func (h *Host) remember() error {
+	h.link.mu.Lock()
+	storeID := h.link.storeID
+	h.link.mu.Unlock()
+	if storeID == "" {
+		return nil
+	}
+	known, _, err := h.state.Local()
+	if err != nil {
+		return err
+	}
+	marks := map[ports.Family]ports.Mark{}
+	for name, f := range h.families {
+		marks[name] = ports.Mark{Epoch: f.journal.Bounds().Epoch, Seq: f.committed.Load()}
+	}
+	if known.StoreID == storeID && maps.Equal(known.Marks, marks) {
+		return nil
+	}
+	return h.state.SetLocal(ports.LocalMark{Name: h.link.name, StoreID: storeID, Marks: marks})
+}

@@ -1,0 +1,232 @@
+package core
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"holdfast/ports"
+)
+
+// link is the connection to the local store: it finds the store, decides whether it may go on with it, and keeps both
+// families committing until something breaks; then it begins again.
+type link struct {
+	*Host
+	Local
+	name  string
+	nonce string // of this start of the host
+
+	mu      sync.Mutex
+	phase   phase
+	detail  string
+	remedy  string
+	since   time.Time
+	storeID string
+	powers  ports.Description
+	downC   chan struct{} // closed while the store is known to be down
+	accept  acceptance
+	poke    chan struct{}
+}
+
+// phase is where the connection stands.
+type phase string
+
+const (
+	waiting  phase = "waiting-for-beacon" // not reachable now
+	opening  phase = "bootstrapping"      // schema, position
+	ready    phase = "bootstrapped"       // takes changes
+	needsOne phase = "error"              // needs a person
+)
+
+func newLink(h *Host, l Local) *link {
+	k := &link{Host: h, Local: l, name: l.Name, phase: waiting, detail: "not started yet", since: h.clock(), downC: make(chan struct{}), poke: make(chan struct{}, 1)}
+	close(k.downC)
+	return k
+}
+
+// down gives a channel that is closed while the store is known to be down.
+func (k *link) down() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.downC
+}
+
+// enter notes a phase and tells those who wait when the store went down or came back.
+func (k *link) enter(p phase, detail, remedy string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	wasUp, isUp := k.phase == ready, p == ready
+	if k.phase != p || k.detail != detail {
+		k.since = k.clock()
+	}
+	k.phase, k.detail, k.remedy = p, detail, remedy
+	switch {
+	case isUp && !wasUp:
+		k.downC = make(chan struct{})
+	case wasUp && !isUp:
+		close(k.downC)
+	}
+}
+
+func (k *link) now() (phase, string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.phase, k.detail
+}
+
+// Pauses between tries, and how long one try may take.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = 2 * time.Second
+	openLimit  = 30 * time.Second // of Stand and Open, which may have to create or mend a store
+)
+
+// run keeps the store connected until ctx ends.
+func (k *link) run(ctx context.Context) {
+	pause := firstPause
+	for ctx.Err() == nil {
+		marks, err := k.open(ctx)
+		if err == nil {
+			k.enter(ready, "", "")
+			began := k.clock()
+			err = k.commit(ctx, marks)
+			if k.clock().Sub(began) > lastPause {
+				pause = firstPause
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		code := ports.CodeOf(err)
+		if code.Permanent() && code != ports.Conflict {
+			continue // the store lives; a write that it refuses is being isolated
+		}
+		if p, _ := k.now(); p != needsOne {
+			k.enter(waiting, err.Error(), "")
+			k.log.Debug("local store not reachable", "name", k.name, "error", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-k.poke:
+		case <-ctx.Done():
+		}
+		pause = min(pause*2, lastPause)
+	}
+}
+
+// open finds the store and makes it ready for commits.
+func (k *link) open(ctx context.Context) (map[ports.Family]ports.Mark, error) {
+	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	description, err := k.Store.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	standing, err := k.Store.Stand(ctx, k.hostID)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := k.decide(standing)
+	if err != nil {
+		return nil, err
+	}
+	if plan.wait != "" {
+		k.enter(needsOne, plan.wait, plan.remedy)
+		return nil, ports.Errorf(ports.Unavailable, "local store", "%s", plan.wait)
+	}
+	if p, _ := k.now(); p != ready {
+		k.enter(opening, "", "")
+	}
+	if err := k.settleSeqs(standing, plan); err != nil {
+		return nil, err
+	}
+	if k.nonce == "" {
+		next := rand.Text()
+		if err := k.state.PushNonce(next); err != nil {
+			return nil, err
+		}
+		k.nonce = next
+	}
+	epochs := map[ports.Family]ports.Epoch{}
+	for f, family := range k.families {
+		b := family.journal.Bounds()
+		epochs[f] = ports.Epoch{ID: b.Epoch, From: b.EpochFrom}
+	}
+	err = k.Store.Open(ctx, ports.Opening{
+		HostID: k.hostID, Nonce: standing.Nonce, Next: k.nonce, Epochs: epochs, Resume: plan.resume, Retention: k.retention,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if plan.note != "" {
+		k.log.Warn(plan.note, "name", k.name)
+	}
+	marks := map[ports.Family]ports.Mark{}
+	for f := range k.families {
+		marks[f] = ports.Mark{Epoch: epochs[f].ID, Seq: standing.Marks[f].Seq}
+		if seq, moved := plan.resume[f]; moved {
+			marks[f] = ports.Mark{Epoch: epochs[f].ID, Seq: seq}
+		}
+	}
+	k.mu.Lock()
+	k.storeID, k.powers, k.accept = standing.StoreID, description, notAccepted
+	k.mu.Unlock()
+	return marks, k.state.SetLocal(ports.LocalMark{Name: k.name, StoreID: standing.StoreID, Marks: marks})
+}
+
+// decide compares the store with what the host remembers.
+func (k *link) decide(standing ports.Standing) (course, error) {
+	known, met, err := k.state.Local()
+	if err != nil {
+		return course{}, err
+	}
+	who, err := k.state.Host()
+	if err != nil {
+		return course{}, err
+	}
+	k.mu.Lock()
+	e := encounter{known: known, met: met, standing: standing, nonces: who.Nonces, journals: map[ports.Family]ports.Bounds{}, accept: k.accept}
+	k.mu.Unlock()
+	for f, family := range k.families {
+		e.journals[f] = family.journal.Bounds()
+	}
+	return decideCourse(e), nil
+}
+
+// settleSeqs records what is lost, and sees to it that no Seq is given that the store has used.
+func (k *link) settleSeqs(standing ports.Standing, plan course) error {
+	for f, family := range k.families {
+		if span, ok := plan.lost[f]; ok {
+			if err := k.lose(f, span); err != nil {
+				return err
+			}
+		}
+		if err := family.journal.Advance(standing.Marks[f].Seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit runs both families until one of them fails.
+func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make(chan error, len(k.families))
+	for f, family := range k.families {
+		go func() { errs <- family.committer.run(ctx, k.Store, marks[f].Epoch, marks[f].Seq) }()
+	}
+	first := <-errs
+	cancel()
+	if code := ports.CodeOf(first); !code.Permanent() || code == ports.Conflict {
+		k.enter(waiting, first.Error(), "")
+	}
+	if ports.AsError(first).Op == opSetAside {
+		k.enter(needsOne, first.Error(), "look at `holdfast unsettled list`; retry or discard what is there")
+	}
+	for range len(k.families) - 1 {
+		<-errs
+	}
+	return first
+}
