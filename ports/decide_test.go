@@ -114,7 +114,7 @@ func TestEachWriteIsDecidedByTheTables(t *testing.T) {
 			ports.KindManifest, []string{`{"Hash":"r","B":1}`}},
 
 		{"a later item that is sent again overwrites what is given", []after{stored(upsert(`{"WorkItemHash":"w","Status":"Pending","LastEventAt":"2026-11-30T02:00:00Z","ClaimedAt":"c"}`)), stored(again(upsert(`{"WorkItemHash":"w","Status":"Complete","LastEventAt":"2026-11-30T02:00:00.000000001Z"}`)))},
-			ports.KindItem, []string{`{"WorkItemHash":"w","Status":"Complete","LastEventAt":"2026-11-30T02:00:00.000000001Z","ClaimedAt":"c"}`}},
+			ports.KindItem, []string{`{"WorkItemHash":"w","Status":"Complete","ClaimedAt":"c","LastEventAt":"2026-11-30T02:00:00.000000001Z"}`}},
 		{"an item of the same instant that is sent again only fills", []after{stored(upsert(`{"WorkItemHash":"w","Status":"Pending","LastEventAt":"2026-11-30T02:00:00Z","Result":{}}`)), stored(again(upsert(`{"WorkItemHash":"w","Status":"Complete","LastEventAt":"2026-11-30T03:00:00.000+01:00","Result":{"a":1},"RunID":"r"}`)))},
 			ports.KindItem, []string{`{"WorkItemHash":"w","RunID":"r","Status":"Pending","LastEventAt":"2026-11-30T02:00:00Z","Result":{"a":1}}`}},
 		{"an item that is sent again never undoes an end", []after{stored(upsert(`{"WorkItemHash":"w","Status":"Stalled","LastEventAt":"2026-11-30T02:00:00Z"}`)), stored(again(upsert(`{"WorkItemHash":"w","Status":"Running","LastEventAt":"2026-11-30T03:00:00Z"}`)))},
