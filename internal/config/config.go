@@ -37,7 +37,7 @@ const (
 	AckJournaled = "journaled" // when the journal holds it
 )
 
-// Journal bounds the journals of both families, each by itself.
+// Journal bounds the journals of both families, each by itself. 0 stands for "auto": the journal decides by its disk.
 type Journal struct {
 	Limit   int64 // bytes at most
 	Reserve int64 // bytes of free disk that intake leaves alone

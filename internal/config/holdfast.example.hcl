@@ -36,16 +36,16 @@ route = ["local"]
 log_level = "info"
 log_json  = false
 
-# The journals, one for work items, events and attempts and one for manifests. Sizes are a number of bytes or text with
-# B, KiB, MiB, GiB or TiB.
+# The journals, one for work items, events and attempts and one for manifests. Sizes are "auto", a number of bytes, or text
+# with B, KiB, MiB, GiB or TiB, such as "512MiB".
 journal {
-  # Each journal's greatest size; the host takes a quarter of the free disk space at its start if that is less. At the
+  # Each journal's greatest size; "auto" is 1GiB, or a quarter of the free disk space at the start if that is less. At the
   # limit writes are refused with the code "full" until the local store has caught up.
-  limit = "1GiB"
+  limit = "auto"
 
   # Free disk space that accepting writes leaves alone, so that the host can always tidy up; below it writes are refused
-  # with the code "full".
-  reserve = "64MiB"
+  # with the code "full". "auto" is 64MiB or 2 % of the disk, whichever is more, but never over a quarter of the free space.
+  reserve = "auto"
 }
 
 # How long finished history is kept: a duration (with ms, s, m and h; the default is one year), or "off" for ever. What is

@@ -56,7 +56,7 @@ func TestWithoutAFileEverythingHasADefault(t *testing.T) {
 	}
 	want := map[string]any{
 		"file": "", "listen": "127.0.0.1:8420", "data": "data", "ack": "local", "route": []string{"local"}, "plugins": "/opt/holdfast/bin/plugins",
-		"level": "info", "json": false, "journal": config.Journal{Limit: 1 << 30, Reserve: 64 << 20}, "retention": 365 * 24 * time.Hour,
+		"level": "info", "json": false, "journal": config.Journal{}, "retention": 365 * 24 * time.Hour,
 		"kind": "sqlite", "name": "local", "plugin": "/opt/holdfast/bin/plugins/holdfast-backend-sqlite",
 		"options": `{"busy_wait":"5s","cache":67108864,"mirror":false,"path":"history.db","readers":4}`, "tokens": 0,
 	}

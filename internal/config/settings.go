@@ -41,8 +41,8 @@ var settings = []setting{
 	{"plugin_dir", formText, "", setPluginDir, func(c *Config) string { return c.PluginDir }},
 	{"log_level", formText, "info", oneOf(func(c *Config) *string { return &c.LogLevel }, "trace", "debug", "info", "warn", "error"), func(c *Config) string { return c.LogLevel }},
 	{"log_json", formBool, "false", setLogJSON, func(c *Config) string { return strconv.FormatBool(c.LogJSON) }},
-	{"journal.limit", formSize, "1GiB", size(func(c *Config) *int64 { return &c.Journal.Limit }), func(c *Config) string { return FormatSize(c.Journal.Limit) }},
-	{"journal.reserve", formSize, "64MiB", size(func(c *Config) *int64 { return &c.Journal.Reserve }), func(c *Config) string { return FormatSize(c.Journal.Reserve) }},
+	{"journal.limit", formSize, auto, size(func(c *Config) *int64 { return &c.Journal.Limit }), func(c *Config) string { return formatSize(c.Journal.Limit) }},
+	{"journal.reserve", formSize, auto, size(func(c *Config) *int64 { return &c.Journal.Reserve }), func(c *Config) string { return formatSize(c.Journal.Reserve) }},
 	{"retention", formText, "8760h", setRetention, func(c *Config) string { return formatRetention(c.Retention) }},
 }
 
@@ -147,16 +147,30 @@ func oneOf(field func(*Config) *string, values ...string) func(*Config, string) 
 	}
 }
 
+// auto leaves a size to the journal, which knows its disk.
+const auto = "auto"
+
 func size(field func(*Config) *int64) func(*Config, string) error {
 	return func(c *Config, text string) error {
+		if text == auto {
+			*field(c) = 0
+			return nil
+		}
 		n, err := ParseSize(text)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return errors.New("it cannot be 0")
+			return errors.New(`it cannot be 0; write "auto" to leave it to the disk`)
 		}
 		*field(c) = n
 		return nil
 	}
+}
+
+func formatSize(bytes int64) string {
+	if bytes == 0 {
+		return auto
+	}
+	return FormatSize(bytes)
 }
