@@ -112,7 +112,8 @@ func (c *Column) Project(raw []byte) (value any, exact bool) {
 		if err != nil {
 			return float64(0), false
 		}
-		return f, string(strconv.AppendFloat(nil, f, 'f', -1, 64)) == string(raw)
+		// SQLite keeps no sign on a zero.
+		return f, f != 0 && string(strconv.AppendFloat(nil, f, 'f', -1, 64)) == string(raw) || string(raw) == "0"
 	case Boolean:
 		return string(raw) == "true", string(raw) == "true" || string(raw) == "false"
 	}

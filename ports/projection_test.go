@@ -147,3 +147,16 @@ func TestAnExtraThatIsNotOursIsADefect(t *testing.T) {
 		}
 	}
 }
+
+func TestAZeroKeepsItsSignWhereTheColumnCannot(t *testing.T) {
+	t.Parallel()
+	given, err := ports.ParseRecord(ports.Items, []byte(`{"WorkItemHash":"w","Health":-0}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := given.Project(ports.First{})
+	row.Values[ports.Items.Member("Health")] = float64(0) // what SQLite reads back
+	if back, err := ports.RestoreRecord(ports.Items, row); err != nil || string(back.Get("Health")) != "-0" {
+		t.Errorf("back %s, %v", back.JSON(), err)
+	}
+}
