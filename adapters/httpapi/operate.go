@@ -1,0 +1,201 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"holdfast/core"
+	"holdfast/ports"
+)
+
+const (
+	maxOrder   = 64 << 10         // the body of an operator's order
+	surveyTime = 2 * time.Second  // for ?counts=true
+	pruneTime  = 10 * time.Second // of one call; the caller goes on while More
+)
+
+// statusBody is a core.Status in the envelope.
+type statusBody struct {
+	Available, Success bool
+	core.Status
+	Survey      *ports.Survey `json:",omitempty"`
+	SurveyFault string        `json:",omitempty"` // why there is no Survey
+}
+
+// status tells how things stand, with ?counts=true also how much there is.
+func (a *API) status(w http.ResponseWriter, r *http.Request, _ caller) {
+	p := paramsOf(r)
+	counts := p.flag("counts")
+	if err := p.done(); err != nil {
+		refuse(w, err)
+		return
+	}
+	body := statusBody{Available: true, Success: true, Status: a.host.Status()}
+	if a.draining.Err() != nil {
+		body.Ready, body.Detail = false, stopping
+	}
+	if counts {
+		ctx, cancel := context.WithTimeout(r.Context(), surveyTime)
+		defer cancel()
+		survey, err := a.host.Survey(ctx)
+		if err != nil {
+			body.SurveyFault = err.Error()
+		} else {
+			body.Survey = &survey
+		}
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		refuse(w, ports.Wrap(ports.Internal, "status", err))
+		return
+	}
+	send(w, http.StatusOK, append(text, '\n'))
+}
+
+// write tells what became of a write.
+func (a *API) write(w http.ResponseWriter, r *http.Request, _ caller) {
+	p := paramsOf(r)
+	family, err := familyOf("family", r.PathValue("family"))
+	if err != nil {
+		p.fault(err)
+	}
+	seq, err := strconv.ParseUint(r.PathValue("seq"), 10, 64)
+	if err != nil || seq == 0 {
+		p.fault(ports.InField(ports.Invalid, "seq", "%q is not a Seq, a whole number from 1", printable(r.PathValue("seq"))))
+	}
+	if err := p.done(); err != nil {
+		refuse(w, err)
+		return
+	}
+	respondValue(w, "Write", a.host.Write(family, seq))
+}
+
+// unsettled lists what is set aside.
+func (a *API) unsettled(w http.ResponseWriter, r *http.Request, _ caller) {
+	if err := paramsOf(r).done(); err != nil {
+		refuse(w, err)
+		return
+	}
+	asides, err := a.host.Asides()
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	if asides == nil {
+		asides = []core.AsideStatus{}
+	}
+	respondValue(w, "Unsettled", asides)
+}
+
+// retry journals the set-aside writes of a key again.
+func (a *API) retry(w http.ResponseWriter, r *http.Request, who caller) {
+	family, key, ok := a.orderForKey(w, r)
+	if !ok {
+		return
+	}
+	n, err := a.host.RetryAside(family, key)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	a.log.Info("set-aside writes are tried again", "family", family, "writes", n, "actor", who.name)
+	respondValue(w, "Retried", n)
+}
+
+// discard drops the first set-aside write of a key.
+func (a *API) discard(w http.ResponseWriter, r *http.Request, who caller) {
+	family, key, ok := a.orderForKey(w, r)
+	if !ok {
+		return
+	}
+	dropped, err := a.host.DiscardAside(family, key)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	a.log.Info("a set-aside write is discarded", "family", family, "seq", dropped.Seq, "actor", who.name)
+	respondValue(w, "Discarded", dropped)
+}
+
+// orderForKey reads {"Key": ...} and the family in the path. It answers itself when something is wrong.
+func (a *API) orderForKey(w http.ResponseWriter, r *http.Request) (family ports.Family, key string, ok bool) {
+	var order struct{ Key string }
+	err := a.order(w, r, &order)
+	if err == nil && order.Key == "" {
+		err = ports.InField(ports.Invalid, "Key", `is missing; send {"Key": "..."}`)
+	}
+	if err == nil {
+		family, err = familyOf("family", r.PathValue("family"))
+	}
+	if err != nil {
+		refuse(w, err)
+		return "", "", false
+	}
+	return family, order.Key, true
+}
+
+// acceptLocal lets the host go on with a local store that holds other history.
+func (a *API) acceptLocal(w http.ResponseWriter, r *http.Request, who caller) {
+	var order struct{ Adopt bool }
+	err := a.order(w, r, &order)
+	if err == nil {
+		err = a.host.AcceptLocal(order.Adopt)
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	a.log.Info("the local store is accepted as it is", "adopt", order.Adopt, "actor", who.name)
+	respond(w, core.Answer{})
+}
+
+// prune removes finished history that is older than asked. One call takes a bounded time; More says that there is more.
+func (a *API) prune(w http.ResponseWriter, r *http.Request, who caller) {
+	var order struct{ OlderThan string }
+	if err := a.order(w, r, &order); err != nil {
+		refuse(w, err)
+		return
+	}
+	age, err := time.ParseDuration(order.OlderThan)
+	if err != nil || age <= 0 {
+		refuse(w, ports.InField(ports.Invalid, "OlderThan", `%q is no duration above zero; send {"OlderThan": "720h"}`, printable(order.OlderThan)))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), pruneTime)
+	defer cancel()
+	pruned, err := a.host.Prune(ctx, time.Now().Add(-age))
+	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
+		pruned.More, err = true, nil // this call's time is over; what it removed stays removed
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	a.log.Info("pruned", "older_than", age, "items", pruned.Items, "manifests", pruned.Manifests, "more", pruned.More, "actor", who.name)
+	respondValue(w, "Pruned", pruned)
+}
+
+// order reads the JSON body of an operator's order. An empty body orders the usual.
+func (a *API) order(w http.ResponseWriter, r *http.Request, into any) error {
+	if err := paramsOf(r).done(); err != nil {
+		return err
+	}
+	body, held, err := a.wholeBody(w, r, maxOrder)
+	if err != nil {
+		return err
+	}
+	defer a.budget.Release(held)
+	if len(body) == 0 {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return ports.InField(ports.Invalid, "body", "is not what this order takes: %v", err)
+	}
+	return nil
+}
