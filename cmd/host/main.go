@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/hashicorp/go-hclog"
+
+	"holdfast/internal/config"
+	"holdfast/internal/exitcode"
+	"holdfast/ports"
+)
+
+// commands is the command tree: one line for each command, whose type stands in a file of its own.
+type commands struct {
+	globals
+
+	Config  configCommand  `cmd:"" help:"Check, show or begin a configuration."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+	Help    helpCommand    `cmd:"" help:"Print the help of a command."`
+}
+
+// globals are the flags that every command takes.
+type globals struct {
+	ConfigFile string `name:"config" placeholder:"FILE" env:"HOLDFAST_CONFIG" help:"Configuration, HCL or JSON (by its ending .json). Without it holdfast.hcl in the working directory, if it is there, else the defaults."`
+	Server     string `placeholder:"URL" env:"HOLDFAST_SERVER" help:"The running host to talk to. Without it the configured listen address."`
+	Token      string `placeholder:"TEXT" env:"HOLDFAST_TOKEN" help:"The secret to call the host with; better given in the environment, since everybody sees command lines."`
+	LogLevel   string `placeholder:"LEVEL" help:"What is logged: trace, debug, info, warn or error and above ($$HOLDFAST_LOG_LEVEL)."`
+}
+
+const about = `One front door for the history of a work queue: work items, their events and attempts, and operation manifests are made durable at once, kept in the backend of your choice, and copied to every other one.`
+
+// describeFunc starts a plugin only to ask what it is; see process.Describe.
+type describeFunc func(ctx context.Context, path, kind string, logger hclog.Logger) (ports.Description, error)
+
+// program is the process from outside, so that tests can run it.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	describe       describeFunc
+}
+
+// invocation is what a command runs with: kong hands it to the command's Run.
+type invocation struct {
+	program
+	globals
+	ctx context.Context // ends at the first interrupt
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	code := p.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole life of the process; it gives the exit code.
+func (p program) run(ctx context.Context, args []string) int {
+	err := p.execute(ctx, args)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "holdfast: %v\n", err)
+	}
+	return exitcode.Of(err)
+}
+
+func (p program) execute(ctx context.Context, args []string) error {
+	var tree commands
+	helped := false
+	parser, err := kong.New(&tree,
+		kong.Name("holdfast"),
+		kong.Description(about),
+		kong.Writers(p.stdout, p.stderr),
+		kong.Exit(func(int) { helped = true }), // kong exits only after it printed help
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
+	)
+	if err != nil {
+		return fmt.Errorf("command tree: %w", err)
+	}
+	command, err := parser.Parse(helpLast(args))
+	switch {
+	case helped:
+		return nil
+	case err != nil:
+		return exitcode.With(exitcode.Usage, fmt.Errorf("%w; see holdfast help", err))
+	}
+	return command.Run(&invocation{program: p, globals: tree.globals, ctx: ctx})
+}
+
+// helpCommand only stands in the tree: helpLast turns it into the flag.
+type helpCommand struct {
+	Command []string `arg:"" optional:"" help:"The command."`
+}
+
+// helpLast reads "help config check" as "config check --help".
+func helpLast(args []string) []string {
+	if len(args) == 0 || args[0] != "help" {
+		return args
+	}
+	return append(args[1:len(args):len(args)], "--help")
+}
+
+// load reads the configuration with the flags of a command over it, by the names of the settings.
+func (in *invocation) load(flags map[string]string) (*config.Config, error) {
+	all := map[string]string{"log_level": in.LogLevel}
+	maps.Copy(all, flags)
+	cfg, diags := config.Load(config.Input{File: in.ConfigFile, Flags: all})
+	return cfg, cfg.Err(diags)
+}
+
+// server gives the URL of the host to talk to.
+func (in *invocation) server() (string, error) {
+	if in.Server != "" {
+		return in.Server, nil
+	}
+	cfg, err := in.load(nil)
+	if err != nil {
+		return "", err
+	}
+	return cfg.URL(), nil
+}
+
+// logger logs to standard error as the configuration says.
+func (in *invocation) logger(cfg *config.Config) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{
+		Name: "holdfast", Output: in.stderr, Level: hclog.LevelFromString(cfg.LogLevel), JSONFormat: cfg.LogJSON,
+	})
+}
