@@ -259,11 +259,17 @@ func objects(t *testing.T, text string) []model.Object {
 
 func TestAMergedRowBeyondTheLimitIsRefusedAndLeavesTheRow(t *testing.T) {
 	t.Parallel()
-	half := `"` + strings.Repeat("x", 40<<20) + `"`
-	m := model.New(model.Options{})
+	half := `"` + strings.Repeat("x", 60) + `"`
+	m := model.New(model.Options{MaxRecord: 100})
 	m.Apply(up, json.RawMessage(upsert(`"A":`+half)))
 	if got := told(m.Apply(upd, json.RawMessage(patch(`"B":`+half)))); got != "too_large" {
 		t.Errorf("the merge is answered %q", got)
+	}
+	if got := told(m.Apply(upd, json.RawMessage(patch(`"C":`+half+half[:1]+`,"D":`+half)))); got != "invalid" {
+		t.Errorf("what is no JSON is answered %q", got)
+	}
+	if got := told(m.Apply(up, json.RawMessage(upsert(`"B":`+half+`,"C":`+half)))); got != "too_large" {
+		t.Errorf("the record is answered %q", got)
 	}
 	if m.Item("w").Get("B") != nil {
 		t.Error("the refused member is there")

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 type Options struct {
 	Retention time.Duration    // finished records older than this are Expired when sent again; 0 keeps for ever
 	Now       func() time.Time // nil is time.Now
+	MaxRecord int              // bytes; 0 is 64 MiB
 }
 
 // Answer is what a caller must be told.
@@ -63,6 +65,7 @@ func New(options Options) *Model {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	options.MaxRecord = cmp.Or(options.MaxRecord, 64<<20)
 	return &Model{
 		options: options, items: map[string]Object{}, events: map[string][]*event{}, byID: map[string]*event{},
 		attempts: map[string]map[int64]Object{}, manifests: map[string]Object{},
@@ -82,7 +85,7 @@ func (m *Model) Again(action string, settings json.RawMessage) Answer {
 
 // apply goes the way of a write: checked, ignored, then decided.
 func (m *Model) apply(action string, settings json.RawMessage, again bool, origin string) Answer {
-	w, problem := read(action, settings)
+	w, problem := read(action, settings, m.options.MaxRecord)
 	w.again = w.again || again
 	if problem != nil {
 		if w.again {
@@ -156,7 +159,7 @@ func (m *Model) updateItem(w write) Answer {
 }
 
 func (m *Model) store(key string, record Object) Answer {
-	if size := len(record.JSON()); size > maxRecord {
+	if size := len(record.JSON()); size > m.options.MaxRecord {
 		return Answer{Code: tooLarge, Reason: fmt.Sprintf("the merged row has %d bytes", size)}
 	}
 	m.items[key] = record

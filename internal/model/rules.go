@@ -17,9 +17,8 @@ const (
 )
 
 const (
-	maxKey    = 512
-	maxDepth  = 400
-	maxRecord = 64 << 20
+	maxKey   = 512
+	maxDepth = 400
 )
 
 // The statuses in which a record is finished, and the capabilities about which nothing is recorded.
@@ -66,7 +65,7 @@ var places = map[string]struct{ record, key, mark string }{
 	"MS_ListManifests":        {},
 }
 
-func read(action string, text json.RawMessage) (write, *problem) {
+func read(action string, text json.RawMessage, maxRecord int) (write, *problem) {
 	w := write{action: action}
 	place, known := places[action]
 	if !known {
