@@ -155,7 +155,7 @@ func (a *API) admit(row route, r *http.Request) (caller, error) {
 	case who.role < row.role:
 		return who, forbidden(who, row.role)
 	case !row.always && a.draining.Err() != nil:
-		return who, &refusal{http.StatusServiceUnavailable, ports.Errorf(ports.Unavailable, "", "the host is stopping; send it again in a moment")}
+		return who, &refusal{http.StatusServiceUnavailable, ports.Errorf(ports.Unavailable, "", stopping+"; send it again in a moment")}
 	}
 	return who, nil
 }

@@ -75,10 +75,10 @@ func (l *lines) gather(part []byte) (line []byte, held int64, err error) {
 			l.pace.until = time.Now().Add(patience(limit))
 		}
 		part, end := l.in.ReadSlice('\n')
-		if size += int64(len(part)); size-int64(len(bytes.TrimRight(part, "\r\n"))) > ports.MaxLineBytes || size > ports.MaxLineBytes+2 {
+		if size += int64(len(part)); size > ports.MaxLineBytes+1 { // the line's end is no part of it
 			give()
 			if end == nil {
-				return nil, 0, tooLong(size)
+				return nil, 0, lineError{tooLong(size)}
 			}
 			return nil, 0, l.skip(size, tooLong)
 		}

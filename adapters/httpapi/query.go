@@ -150,7 +150,7 @@ func (p *params) done() error {
 
 // hint is the end of a sentence about a wrong name: what was meant, or else what there is.
 func hint(given string, known []string) string {
-	best, least := "", 4
+	best, least := "", 3
 	for _, name := range known {
 		if d := levenshtein.Distance(strings.ToLower(given), strings.ToLower(name), nil); d < least && d < len(name) {
 			best, least = name, d
