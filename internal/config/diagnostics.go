@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -107,9 +108,9 @@ func (c *Config) snippet(r hcl.Range) string {
 	if !ok || r.Filename == defaultsName || r.Start.Byte > len(src) {
 		return ""
 	}
-	begin := strings.LastIndexByte(string(src[:r.Start.Byte]), '\n') + 1
+	begin := bytes.LastIndexByte(src[:r.Start.Byte], '\n') + 1
 	end := len(src)
-	if n := strings.IndexByte(string(src[begin:]), '\n'); n >= 0 {
+	if n := bytes.IndexByte(src[begin:], '\n'); n >= 0 {
 		end = begin + n
 	}
 	secrets := c.secretSpans(r.Filename, src)

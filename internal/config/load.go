@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 
@@ -120,9 +121,7 @@ func (c *Config) content(body hcl.Body) (given, hcl.Diagnostics) {
 		hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"kind", "name"}},
 		hcl.BlockHeaderSchema{Type: "token", LabelNames: []string{"name"}},
 	))
-	for name, attribute := range content.Attributes {
-		g.attributes[name] = attribute
-	}
+	maps.Copy(g.attributes, content.Attributes)
 	seen := false
 	for _, block := range content.Blocks {
 		switch block.Type {

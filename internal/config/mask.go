@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,7 +108,7 @@ func isBlock(name string) bool { return name == "backend" || name == "token" || 
 
 // lineBefore counts the bytes between the start of the line and a place in it.
 func lineBefore(src []byte, at int) int {
-	return at - (strings.LastIndexByte(string(src[:at]), '\n') + 1)
+	return at - (bytes.LastIndexByte(src[:at], '\n') + 1)
 }
 
 // In the JSON form a name is a string with a colon behind it; every other string, and every word outside of strings, is a

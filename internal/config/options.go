@@ -46,8 +46,7 @@ func (c *Config) CheckDescription(b *Backend, d ports.Description) hcl.Diagnosti
 // Refusal places an error of a plugin's start in the file: at the option that it names, else at the block.
 func (c *Config) Refusal(b *Backend, err error) hcl.Diagnostics {
 	summary, where := fmt.Sprintf("backend %q does not start", b.Name), b.where
-	var refused *ports.Error
-	if errors.As(err, &refused) && refused.Field != "" {
+	if refused, ok := errors.AsType[*ports.Error](err); ok && refused.Field != "" {
 		attributes, _ := b.body.JustAttributes()
 		if attribute := attributes[refused.Field]; attribute != nil {
 			where = attribute.Range
@@ -136,7 +135,7 @@ func convert(o ports.Option, value cty.Value) (converted any, text string, err e
 	if isText {
 		text = value.AsString()
 	}
-	want := ""
+	var want string
 	switch o.Type {
 	case ports.OptionString:
 		if isText {

@@ -85,8 +85,8 @@ func setPluginDir(c *Config, text string) error {
 		}
 		binary = path
 	}
-	if real, err := filepath.EvalSymlinks(binary); err == nil {
-		binary = real
+	if target, err := filepath.EvalSymlinks(binary); err == nil {
+		binary = target
 	}
 	c.PluginDir = filepath.Join(filepath.Dir(binary), "plugins")
 	return nil

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -44,10 +45,8 @@ func list(names []string) string {
 
 // choice checks a text against the values it may have.
 func choice(text string, values []string) error {
-	for _, value := range values {
-		if text == value {
-			return nil
-		}
+	if slices.Contains(values, text) {
+		return nil
 	}
 	return fmt.Errorf("%q is not one of its values. %s", text, hint(text, values))
 }

@@ -34,11 +34,10 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Of gives the exit code of an error: its own if it has one, else that of its ports.Code.
 func Of(err error) int {
-	var own *Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return OK
-	case errors.As(err, &own):
+	}
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own.Code
 	}
 	return ofCode(ports.CodeOf(err))
