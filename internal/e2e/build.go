@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// built is where the host's binary is, its plugins in plugins/ beside it.
+var built = sync.OnceValues(build)
+
+func build() (binary string, err error) {
+	if given := os.Getenv("HOLDFAST_BIN"); given != "" {
+		return filepath.Abs(given)
+	}
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOMOD: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "hfbin")
+	if err != nil {
+		return "", err
+	}
+	buildDir = dir
+	root := filepath.Dir(strings.TrimSpace(string(mod)))
+	for out, pkg := range map[string]string{"holdfast": "./cmd/host", "plugins/holdfast-backend-sqlite": "./plugins/sqlite"} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, out), pkg)
+		cmd.Dir = root
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("build %s: %w\n%s", pkg, err, text)
+		}
+	}
+	return filepath.Join(dir, "holdfast"), nil
+}
+
+// buildDir is what Main removes.
+var buildDir string
+
+// Main runs a package's tests and removes what was built for them: func TestMain(m *testing.M) { e2e.Main(m) }.
+func Main(m *testing.M) {
+	code := m.Run()
+	if buildDir != "" {
+		_ = os.RemoveAll(buildDir)
+	}
+	os.Exit(code)
+}
+
+// install gives a host binaries of its own, so that its processes can be told from those of every other host.
+func install(dir string) (binary string, err error) {
+	from, err := built()
+	if err != nil {
+		return "", err
+	}
+	files := []string{"holdfast"}
+	plugins, err := filepath.Glob(filepath.Join(filepath.Dir(from), "plugins", "holdfast-backend-*"))
+	if err != nil {
+		return "", err
+	}
+	for _, p := range plugins {
+		files = append(files, filepath.Join("plugins", filepath.Base(p)))
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "plugins"), 0o700); err != nil {
+		return "", err
+	}
+	for _, name := range files {
+		source := filepath.Join(filepath.Dir(from), name)
+		if name == "holdfast" {
+			source = from
+		}
+		if err := place(source, filepath.Join(dir, name)); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "holdfast"), nil
+}
+
+// place links a file, or copies it to another file system.
+func place(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o700)
+}

@@ -1,0 +1,226 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"holdfast/internal/model"
+)
+
+// Client talks to a host as a caller does.
+type Client struct {
+	url  string
+	http *http.Client
+}
+
+// Client gives a caller of the host.
+func (h *Host) Client() *Client { return NewClient(h.URL) }
+
+// NewClient gives a caller of whatever answers at a URL.
+func NewClient(url string) *Client {
+	return &Client{url: url, http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+}
+
+// Close lets go of idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Answer is the envelope of every answer.
+type Answer struct {
+	Available, Success                                                  bool
+	NotFound, AlreadyPresent, AlreadyAbsent, Ignored, Expired, Deferred bool
+	Stale, Incomplete, More                                             bool
+	Code, Refused, Reason, Backend, Cursor                              string
+	Seq                                                                 uint64
+
+	WorkItem, Manifest                     json.RawMessage
+	WorkItems, Events, Attempts, Manifests []json.RawMessage
+
+	Status int           `json:"-"` // of HTTP
+	Took   time.Duration `json:"-"`
+}
+
+// Line is one action as NDJSON has it, without its end.
+func Line(action string, settings json.RawMessage) []byte {
+	return fmt.Appendf(nil, `{"Action":%q,"Settings":%s}`, action, settings)
+}
+
+// Send makes one call. key is its Idempotency-Key, "" for none. An error means that there was no answer.
+func (c *Client) Send(ctx context.Context, key, action string, settings json.RawMessage) (Answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/v1/actions", bytes.NewReader(Line(action, settings)))
+	if err != nil {
+		return Answer{}, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	return c.do(req)
+}
+
+// Do is Send for a host that must answer.
+func (c *Client) Do(t testing.TB, action string, settings json.RawMessage) Answer {
+	t.Helper()
+	a, err := c.Send(t.Context(), "", action, settings)
+	if err != nil {
+		t.Fatalf("%s: %v", action, err)
+	}
+	return a
+}
+
+// Get reads a path with a query.
+func (c *Client) Get(ctx context.Context, path string, query url.Values) (Answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path+"?"+query.Encode(), nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	return c.do(req)
+}
+
+func (c *Client) do(req *http.Request) (a Answer, err error) {
+	began := time.Now()
+	res, err := c.http.Do(req)
+	if err != nil {
+		return a, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal(body, &a); err != nil {
+		return a, fmt.Errorf("%s %s answers %s: %w", req.Method, req.URL.Path, res.Status, err)
+	}
+	a.Status, a.Took = res.StatusCode, time.Since(began)
+	return a, nil
+}
+
+// backlog is an error while writes wait for the local store.
+func (c *Client) backlog(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+"/v1/status", nil)
+	if err != nil {
+		return err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	var status struct {
+		Ready    bool
+		Detail   string
+		Families []struct {
+			Family                   string
+			Head, Committed, Backlog uint64
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&status); err != nil {
+		return fmt.Errorf("/v1/status answers %s: %w", res.Status, err)
+	}
+	if !status.Ready || len(status.Families) != 2 {
+		return fmt.Errorf("%d families, ready %v: %s", len(status.Families), status.Ready, status.Detail)
+	}
+	for _, f := range status.Families {
+		if f.Backlog > 0 {
+			return fmt.Errorf("%s is at %d of %d", f.Family, f.Committed, f.Head)
+		}
+	}
+	return nil
+}
+
+// Stream sends NDJSON under a stream's name and gives the answers that came, in order. A body or an answer that breaks off
+// is an error.
+func (c *Client) Stream(ctx context.Context, name string, lines io.Reader) ([]Answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/v1/actions", io.NopCloser(lines))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	req.Header.Set("Holdfast-Stream", name)
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(res.Body, 1000))
+		return nil, fmt.Errorf("the stream is answered %s: %s", res.Status, text)
+	}
+	var answers []Answer
+	for d := json.NewDecoder(res.Body); ; {
+		var a Answer
+		switch err := d.Decode(&a); {
+		case err == io.EOF:
+			return answers, nil
+		case err != nil:
+			return answers, err
+		}
+		answers = append(answers, a)
+	}
+}
+
+// pages reads a list to its end, page after page.
+func (c *Client) pages(t testing.TB, path string, query url.Values, of func(Answer) []json.RawMessage) []model.Object {
+	t.Helper()
+	var all []model.Object
+	for range 10_000 {
+		a, err := c.Get(t.Context(), path, query)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if !a.Success || a.Stale || a.Incomplete {
+			t.Fatalf("%s answers %d: success %v, stale %v, incomplete %v, %s", path, a.Status, a.Success, a.Stale, a.Incomplete, a.Reason)
+		}
+		for _, text := range of(a) {
+			all = append(all, record(t, path, text))
+		}
+		if !a.More {
+			return all
+		}
+		if a.Cursor == "" {
+			t.Fatalf("%s says More without a Cursor", path)
+		}
+		query.Set("cursor", a.Cursor)
+	}
+	t.Fatalf("%s has no end", path)
+	return nil
+}
+
+func record(t testing.TB, path string, text json.RawMessage) model.Object {
+	t.Helper()
+	r, err := model.ParseObject(text)
+	if err != nil {
+		t.Fatalf("%s: a record %v", path, err)
+	}
+	return r
+}
+
+// Items reads all work items, newest first, whole.
+func (c *Client) Items(t testing.TB) []model.Object {
+	t.Helper()
+	return c.pages(t, "/v1/work-items", url.Values{"bodies": {"true"}, "limit": {"200"}}, func(a Answer) []json.RawMessage { return a.WorkItems })
+}
+
+// Events reads the events of a work item in their order.
+func (c *Client) Events(t testing.TB, hash string) []model.Object {
+	t.Helper()
+	return c.pages(t, "/v1/work-items/"+url.PathEscape(hash)+"/events", url.Values{"bodies": {"true"}, "limit": {"3"}}, func(a Answer) []json.RawMessage { return a.Events })
+}
+
+// Attempts reads the attempts of a work item by number.
+func (c *Client) Attempts(t testing.TB, hash string) []model.Object {
+	t.Helper()
+	return c.pages(t, "/v1/work-items/"+url.PathEscape(hash)+"/attempts", url.Values{"limit": {"2"}}, func(a Answer) []json.RawMessage { return a.Attempts })
+}
+
+// Manifests reads all manifests, newest first, whole.
+func (c *Client) Manifests(t testing.TB) []model.Object {
+	t.Helper()
+	return c.pages(t, "/v1/manifests", url.Values{"bodies": {"true"}, "limit": {"50"}}, func(a Answer) []json.RawMessage { return a.Manifests })
+}
