@@ -45,6 +45,8 @@ type API struct {
 	mux     *http.ServeMux
 	metrics *metrics
 
+	pruneTime time.Duration
+
 	draining context.Context
 	drain    context.CancelFunc
 }
@@ -93,7 +95,7 @@ func New(c Config) (*API, error) {
 	}
 	a := &API{
 		host: c.Host, version: c.Version, keys: keys, guard: newGuard(len(keys) == 0), log: c.Logger, mux: http.NewServeMux(),
-		budget: semaphore.NewWeighted(max(c.MaxInWork, ports.MaxLineBytes)),
+		budget: semaphore.NewWeighted(max(c.MaxInWork, ports.MaxLineBytes)), pruneTime: pruneTime,
 	}
 	a.draining, a.drain = context.WithCancel(context.Background())
 	a.metrics = newMetrics(c.Host, c.Version)

@@ -14,6 +14,9 @@ import (
 // lineBuffer is what a stream reads ahead. It is small because every open stream has one; a longer line is gathered.
 const lineBuffer = 16 << 10
 
+// blank is what a line is trimmed of: JSON's white space, byte by byte, so that a client can tell which lines get no answer.
+const blank = " \t\r\n"
+
 // lines cuts a body into lines. Each line it gives is a copy that belongs to the caller, since the journal keeps it.
 type lines struct {
 	api  *API
@@ -53,7 +56,7 @@ func (l *lines) next() (line []byte, held int64, err error) {
 			return nil, 0, err
 		}
 		l.line++
-		if part = bytes.TrimSpace(part); len(part) > 0 {
+		if part = bytes.Trim(part, blank); len(part) > 0 {
 			return bytes.Clone(part), 0, nil
 		}
 	}
@@ -94,7 +97,7 @@ func (l *lines) gather(part []byte) (line []byte, held int64, err error) {
 			l.api.budget.Release(rest)
 			held -= rest
 		}
-		return bytes.TrimSpace(line), held, nil
+		return bytes.Trim(line, blank), held, nil
 	}
 }
 

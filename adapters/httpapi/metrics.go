@@ -74,14 +74,15 @@ var (
 	descHead      = desc("journal_head", "Seq of the last durable write.", "family")
 	descCommitted = desc("local_committed", "Seq up to which the local store has all.", "family")
 	descBacklog   = desc("backlog_rows", "Durable writes that wait for the local store, those on their way included.", "family")
-	descOldest    = desc("backlog_oldest_seconds", "Age of the oldest of them.", "family")
+	descOldest    = desc("backlog_age_seconds", "Age of the oldest of them.", "family")
 	descBytes     = desc("journal_bytes", "Size of the journal on disk.", "family")
 	descLimit     = desc("journal_limit_bytes", "Size at which the journal is full.", "family")
 	descReserve   = desc("journal_reserve_bytes", "Free space on disk that new writes leave alone.", "family")
 	descFree      = desc("journal_free_bytes", "Free space on the journal's disk.", "family")
 	descFull      = desc("journal_full", "1 while the journal takes no writes.", "family")
-	descAside     = desc("set_aside_rows", "Writes that are set aside.", "family")
+	descAside     = desc("set_aside", "Writes that are set aside.", "family")
 	descLost      = desc("lost_rows", "Writes that no part of this host holds any more.", "family")
+	descUp        = desc("backend_up", "1 while a backend takes writes and answers reads.", "backend", "kind")
 	descState     = desc("backend_state", "1 for the state that a backend is in.", "backend", "kind", "state")
 	descStarts    = desc("backend_starts_total", "Starts of a backend's process.", "backend", "kind")
 )
@@ -91,7 +92,7 @@ var states = []string{"unassigned", "waiting-for-beacon", "bootstrapping", "boot
 
 func (c statusCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descBuild, descReady, descAccepted, descDecided, descDeferred, descOvertaken, descHead, descCommitted,
-		descBacklog, descOldest, descBytes, descLimit, descReserve, descFree, descFull, descAside, descLost, descState, descStarts} {
+		descBacklog, descOldest, descBytes, descLimit, descReserve, descFree, descFull, descAside, descLost, descUp, descState, descStarts} {
 		ch <- d
 	}
 }
@@ -132,6 +133,7 @@ func (c statusCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(descLost, float64(lost), family)
 	}
 	for _, b := range s.Backends {
+		gauge(descUp, truth(b.State == "bootstrapped"), b.Name, b.Kind)
 		for _, state := range states {
 			gauge(descState, truth(b.State == state), b.Name, b.Kind, state)
 		}

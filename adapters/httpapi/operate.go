@@ -165,7 +165,7 @@ func (a *API) prune(w http.ResponseWriter, r *http.Request, who caller) {
 		refuse(w, ports.InField(ports.Invalid, "OlderThan", `%q is no duration above zero; send {"OlderThan": "720h"}`, printable(order.OlderThan)))
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), pruneTime)
+	ctx, cancel := context.WithTimeout(r.Context(), a.pruneTime)
 	defer cancel()
 	pruned, err := a.host.Prune(ctx, time.Now().Add(-age))
 	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
