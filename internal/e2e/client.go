@@ -101,6 +101,14 @@ func (c *Client) do(req *http.Request) (a Answer, err error) {
 	return a, nil
 }
 
+// Settle waits until the local store has everything that was acknowledged.
+func (c *Client) Settle(t testing.TB) {
+	t.Helper()
+	if err := await(func() error { return c.backlog(t.Context()) }); err != nil {
+		t.Fatalf("the local store does not catch up: %v", err)
+	}
+}
+
 // backlog is an error while writes wait for the local store.
 func (c *Client) backlog(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+"/v1/status", nil)

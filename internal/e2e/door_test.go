@@ -22,7 +22,7 @@ import (
 )
 
 // within is a whole host in the test's process: HTTP, Door, journals on disk, and a local store in memory.
-func within(t *testing.T) *e2e.Client {
+func within(t *testing.T, store ports.LocalStore) *e2e.Client {
 	t.Helper()
 	dir := t.TempDir()
 	state, err := journal.OpenState(dir, journal.StateOptions{})
@@ -41,7 +41,7 @@ func within(t *testing.T) *e2e.Client {
 	}
 	host, err := core.New(core.Config{
 		Ack: core.AckLocal, State: state, Journals: journals, Logger: hclog.NewNullLogger(),
-		Local: core.Local{Name: "local", Kind: "memory", Store: newMemory(), Health: func() core.Health { return core.Health{Running: true} }},
+		Local: core.Local{Name: "local", Kind: "memory", Store: store, Health: func() core.Health { return core.Health{Running: true} }},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func statusOf(a model.Answer) int {
 func TestTheDoorAnswersTheRecordedStreamAsTheModelSays(t *testing.T) {
 	t.Parallel()
 	stream := recorded(t)
-	client := within(t)
+	client := within(t, newMemory())
 	m := model.New(model.Options{})
 	for pass := range 2 {
 		want, err := m.Ingest("s", bytes.NewReader(stream))
@@ -148,7 +148,7 @@ func TestTheDoorAndTheModelAgreeOnHardActions(t *testing.T) {
 	for name, actions := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := within(t)
+			client := within(t, newMemory())
 			m := model.New(model.Options{})
 			for _, a := range actions {
 				settings := json.RawMessage(a[1])

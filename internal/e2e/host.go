@@ -14,9 +14,6 @@ import (
 	"time"
 )
 
-// patience bounds every wait: far more than a healthy host needs on a busy machine.
-const patience = 60 * time.Second
-
 // Host is a running holdfast in a process of its own.
 type Host struct {
 	URL string
@@ -90,7 +87,7 @@ func (h *Host) Restart(t testing.TB) {
 	h.mu.Lock()
 	h.cmd, h.exited = cmd, exited
 	h.mu.Unlock()
-	if err := h.await(h.ready); err != nil {
+	if err := await(h.ready); err != nil {
 		t.Fatalf("the host is not ready: %v\n%s", err, h.log.text())
 	}
 }
@@ -110,33 +107,6 @@ func (h *Host) ready() error {
 		return fmt.Errorf("/readyz answers %s", res.Status)
 	}
 	return nil
-}
-
-// Settle waits until the local store has everything that was acknowledged.
-func (h *Host) Settle(t testing.TB) {
-	t.Helper()
-	client := h.Client()
-	defer client.Close()
-	if err := h.await(func() error { return client.backlog(t.Context()) }); err != nil {
-		t.Fatalf("the local store does not catch up: %v", err)
-	}
-}
-
-// await tries until there is no error, a bounded time; it gives the last error.
-func (h *Host) await(try func() error) error {
-	deadline, tick := time.After(patience), time.NewTicker(10*time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			return err
-		}
-	}
 }
 
 // Kill kills the host's process with SIGKILL, waits for its end, and leaves its plugins to notice.
@@ -177,7 +147,7 @@ func (h *Host) Stop(t testing.TB) {
 // Gone checks that after the host's end its plugins end by themselves.
 func (h *Host) Gone(t testing.TB) {
 	t.Helper()
-	err := h.await(func() error {
+	err := await(func() error {
 		if left := processes(h.bin); len(left) > 0 {
 			return fmt.Errorf("processes are left behind: %v", left)
 		}

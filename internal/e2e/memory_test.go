@@ -19,6 +19,7 @@ type memory struct {
 	rules ports.Rules
 	nonce string
 	marks map[ports.Family]ports.Mark
+	last  map[ports.Family]map[uint64]ports.Decision // for a lost reply
 	rows  map[string]stored
 	gone  map[string]bool
 }
@@ -29,7 +30,7 @@ type stored struct {
 }
 
 func newMemory() *memory {
-	return &memory{marks: map[ports.Family]ports.Mark{}, rows: map[string]stored{}, gone: map[string]bool{}}
+	return &memory{marks: map[ports.Family]ports.Mark{}, last: map[ports.Family]map[uint64]ports.Decision{}, rows: map[string]stored{}, gone: map[string]bool{}}
 }
 
 func place(k ports.Kind, parts ...any) string { return fmt.Sprint(append([]any{k}, parts...)...) }
@@ -84,16 +85,24 @@ func (d decided) Wait(context.Context) ([]ports.Decision, error) { return d, nil
 func (s *memory) Commit(_ context.Context, b ports.CommitBatch) (ports.Pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at := s.marks[b.Family].Seq; at != b.After {
+	var decisions decided
+	switch at := s.marks[b.Family].Seq; {
+	case b.Through <= at:
+		for _, e := range b.Entries {
+			decisions = append(decisions, s.last[b.Family][e.Seq])
+		}
+		return decisions, nil
+	case at != b.After:
 		return nil, ports.Errorf(ports.Conflict, "memory: commit", "the batch is after %d, the store at %d", b.After, at)
 	}
-	var decisions decided
+	s.last[b.Family] = map[uint64]ports.Decision{}
 	for i := range b.Entries {
 		effect, err := ports.Decide(&b.Entries[i], look{s}, s.rules)
 		if err != nil {
 			return nil, err
 		}
 		s.apply(effect)
+		s.last[b.Family][b.Entries[i].Seq] = effect.Decision
 		decisions = append(decisions, effect.Decision)
 	}
 	s.marks[b.Family] = ports.Mark{Epoch: b.Epoch, Seq: b.Through}

@@ -1,0 +1,65 @@
+package e2e_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"holdfast/ports"
+)
+
+// flaky is a local store whose plugin dies again and again: before a batch took effect, after it did but before the answer,
+// or so that the answer never comes.
+type flaky struct{ *memory }
+
+var errDied = ports.Errorf(ports.BackendGone, "flaky: commit", "the plugin died")
+
+func (s flaky) Commit(ctx context.Context, b ports.CommitBatch) (ports.Pending, error) {
+	fate := rand.IntN(300)
+	if fate == 0 {
+		return nil, errDied
+	}
+	pending, err := s.memory.Commit(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	switch fate {
+	case 1:
+		return dead{}, nil
+	case 2:
+		return hung{}, nil
+	}
+	return pending, nil
+}
+
+type dead struct{}
+
+func (dead) Wait(context.Context) ([]ports.Decision, error) { return nil, errDied }
+
+type hung struct{}
+
+func (hung) Wait(ctx context.Context) ([]ports.Decision, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ports.Wrap(ports.Deadline, "flaky: commit", ctx.Err())
+	case <-time.After(100 * time.Millisecond):
+		return nil, errDied
+	}
+}
+
+func TestAStoreThatDiesAgainAndAgainLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
+	w := startWorkload(t, within(t, flaky{newMemory()}), 2*time.Millisecond)
+	<-time.After(4 * time.Second)
+	w.end()
+	w.client.Settle(t)
+	w.check()
+	t.Logf("%d writes, %d of them deferred, slowest answer %s", w.writes, w.deferred, w.slowest.Round(time.Millisecond))
+	if w.slowest > callerLimit {
+		t.Errorf("a caller waited %s", w.slowest)
+	}
+	for _, f := range w.failures {
+		t.Errorf("a write was not acknowledged: %s", f)
+	}
+}

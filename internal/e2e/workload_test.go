@@ -1,0 +1,156 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast/internal/e2e"
+	"holdfast/internal/model"
+)
+
+// callerLimit is the 2 s that a caller waits at most, and what a busy machine adds.
+const callerLimit = 2*time.Second + 500*time.Millisecond
+
+// workload is some callers that write at once, each about keys of its own, one write after the other. A write that has no
+// answer, or is not acknowledged, is sent again as the same request. What was acknowledged, and nothing else, goes into the
+// model.
+type workload struct {
+	t      *testing.T
+	client *e2e.Client
+	pace   time.Duration
+
+	stop     context.CancelFunc
+	stopped  context.Context
+	writers  sync.WaitGroup
+	mu       sync.Mutex
+	model    *model.Model
+	keys     []string
+	runs     []string
+	writes   int
+	deferred int
+	failures []string // answers that were no acknowledgment
+	slowest  time.Duration
+}
+
+const (
+	callers  = 8
+	keysEach = 2
+)
+
+func startWorkload(t *testing.T, client *e2e.Client, pace time.Duration) *workload {
+	w := &workload{t: t, client: client, pace: pace, model: model.New(model.Options{})}
+	w.stopped, w.stop = context.WithCancel(t.Context())
+	t.Cleanup(client.Close)
+	t.Cleanup(w.end)
+	for caller := range callers {
+		for key := range keysEach {
+			w.keys = append(w.keys, fmt.Sprintf("wi-%d-%d", caller, key))
+			w.runs = append(w.runs, fmt.Sprintf("run-%d-%d", caller, key))
+		}
+		w.writers.Go(func() { w.write(caller) })
+	}
+	return w
+}
+
+// end lets every caller get the answer that it waits for.
+func (w *workload) end() {
+	w.stop()
+	w.writers.Wait()
+}
+
+// write is one caller.
+func (w *workload) write(caller int) {
+	tick := time.NewTicker(w.pace)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-tick.C:
+		case <-w.stopped.Done():
+			return
+		}
+		action, settings := w.next(caller, n)
+		for try := 0; !w.send(fmt.Sprintf("%d-%d", caller, n), action, settings); try++ {
+			if try > 3000 {
+				w.mu.Lock()
+				w.failures = append(w.failures, "a write was never acknowledged: "+string(settings))
+				w.mu.Unlock()
+				return
+			}
+			<-tick.C
+		}
+	}
+}
+
+// next is the caller's n-th write.
+func (w *workload) next(caller, n int) (action string, settings json.RawMessage) {
+	key := w.keys[caller*keysEach+n%keysEach]
+	run := w.runs[caller*keysEach+n%keysEach]
+	at := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+	format := func(format string, args ...any) json.RawMessage { return fmt.Appendf(nil, format, args...) }
+	if n < keysEach {
+		return "QP_UpsertWorkItem", format(`{"WorkItem":{"WorkItemHash":%q,"Status":"Pending","Priority":0,"EnqueuedAt":%q,"Settings":{"n" : 1.0}}}`, key, at)
+	}
+	switch rand.IntN(8) {
+	case 0, 1, 2:
+		return "QP_AppendEvent", format(`{"Event":{"WorkItemHash":%q,"EventType":"reordered","Payload":{"n":%d}}}`, key, n)
+	case 3, 4:
+		return "QP_UpdateWorkItem", format(`{"WorkItemHash":%q,"Patch":{"Priority":%d,"LastEventAt":%q}}`, key, n, at)
+	case 5:
+		return "QP_UpdateAttemptOutcome", format(`{"WorkItemHash":%q,"AttemptNumber":%d,"Patch":{"Outcome":"Error","DurationMs":%d}}`, key, 1+n/20, n)
+	case 6:
+		return "MS_UpsertManifest", format(`{"Manifest":{"Hash":%q,"Status":"Waiting","n":%d}}`, run, n)
+	}
+	return "QP_UpsertWorkItem", format(`{"WorkItem":{"WorkItemHash":%q,"Status":"Running","Last":%d}}`, key, n)
+}
+
+// send makes one call and says whether it was acknowledged.
+func (w *workload) send(key, action string, settings json.RawMessage) bool {
+	a, err := w.client.Send(context.Background(), key, action, settings)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil || !a.Success {
+		w.failures = append(w.failures, fmt.Sprintf("%s: %v, %s %s", action, err, a.Code, a.Reason))
+		return false
+	}
+	w.writes++
+	w.slowest = max(w.slowest, a.Took)
+	if a.Deferred {
+		w.deferred++
+	}
+	w.model.Apply(action, settings)
+	return true
+}
+
+// check holds all that was acknowledged against what the host answers.
+func (w *workload) check() {
+	w.t.Helper()
+	for _, hash := range w.keys {
+		e2e.CompareKey(w.t, w.client, w.model, hash)
+	}
+	for _, run := range w.runs {
+		a, err := w.client.Get(w.t.Context(), "/v1/manifests/"+run, url.Values{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		want := w.model.Manifest(run)
+		if (want != nil) != a.Success {
+			w.t.Errorf("manifest %s is there: %v, want %v", run, a.Success, want != nil)
+		}
+		if want == nil || !a.Success {
+			continue
+		}
+		got, err := model.ParseObject(a.Manifest)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, d := range model.DiffRecord(model.KindManifest, want, got) {
+			w.t.Errorf("manifest %s: %s", run, d)
+		}
+	}
+}
