@@ -52,7 +52,7 @@ func (c *Config) Refusal(b *Backend, err error) hcl.Diagnostics {
 			where = attribute.Range
 		}
 	}
-	return problem(&where, summary, "%s", sentence(err))
+	return problem(&where, summary, "%s", err)
 }
 
 // option is one option of a block with its value, as the plugin takes it and as people read it.
