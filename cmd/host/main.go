@@ -21,9 +21,23 @@ import (
 type commands struct {
 	globals
 
-	Config  configCommand  `cmd:"" help:"Check, show or begin a configuration."`
-	Version versionCommand `cmd:"" help:"Print the version."`
-	Help    helpCommand    `cmd:"" help:"Print the help of a command."`
+	Ingest    ingestCommand    `cmd:"" help:"Send files of actions to a running host."`
+	Export    exportCommand    `cmd:"" help:"Write the whole history as actions."`
+	Status    statusCommand    `cmd:"" help:"Tell how the host is, what waits, and what to do."`
+	Backends  backendsCommand  `cmd:"" help:"Tell how each backend is."`
+	Items     itemsCommand     `cmd:"" help:"List work items."`
+	Item      itemCommand      `cmd:"" help:"Show a work item."`
+	Events    eventsCommand    `cmd:"" help:"List the events of a work item."`
+	Attempts  attemptsCommand  `cmd:"" help:"List the attempts of a work item."`
+	Manifests manifestsCommand `cmd:"" help:"List operation manifests."`
+	Manifest  manifestCommand  `cmd:"" help:"Show an operation manifest."`
+	Unsettled unsettledCommand `cmd:"" help:"Show, retry or discard the writes that are set aside."`
+	Local     localCommand     `cmd:"" help:"Decide about the local store."`
+	Prune     pruneCommand     `cmd:"" help:"Remove finished history."`
+	Doctor    doctorCommand    `cmd:"" help:"Look for everything that may be wrong, and say what to do."`
+	Config    configCommand    `cmd:"" help:"Check, show or begin a configuration."`
+	Version   versionCommand   `cmd:"" help:"Print the version."`
+	Help      helpCommand      `cmd:"" help:"Print the help of a command."`
 }
 
 // globals are the flags that every command takes.
@@ -44,6 +58,7 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	describe       describeFunc
+	launch         launchFunc
 }
 
 // invocation is what a command runs with: kong hands it to the command's Run.

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"holdfast/core"
+	"holdfast/internal/config"
+	"holdfast/internal/exitcode"
+)
+
+// doctorCommand is `holdfast doctor`: it looks at everything that has to be right, and says what to do about what is not.
+type doctorCommand struct{}
+
+func (doctorCommand) Help() string {
+	return "The exit code is 1 when something fails; a warning is no failure."
+}
+
+// The verdicts of a finding.
+const (
+	fine  = "ok"
+	warns = "warn"
+	fails = "fail"
+)
+
+// checkup collects findings.
+type checkup struct {
+	in     *invocation
+	failed int
+}
+
+func (c *checkup) found(verdict, what, format string, args ...any) {
+	if verdict == fails {
+		c.failed++
+	}
+	fmt.Fprintf(c.in.stdout, "%-5s %-15s %s\n", verdict, what, clean(fmt.Sprintf(format, args...)))
+}
+
+const doctorTimeout = 10 * time.Second
+
+func (doctorCommand) Run(in *invocation) error {
+	c := checkup{in: in}
+	cfg, err := in.load(nil)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		c.found(fails, "config", "%s (see `holdfast config check`)", first)
+	} else {
+		c.config(cfg)
+		c.data(cfg)
+		c.plugins(cfg)
+	}
+	if err == nil || in.Server != "" {
+		c.host(cfg)
+	}
+	if c.failed > 0 {
+		return exitcode.With(exitcode.Failed, fmt.Errorf("%s failed", counted(int64(c.failed), "check")))
+	}
+	return nil
+}
+
+func (c *checkup) config(cfg *config.Config) {
+	if cfg.File == "" {
+		c.found(fine, "config", "the defaults, without a file")
+		return
+	}
+	c.found(fine, "config", "%s", cfg.File)
+}
+
+// data looks at the data directory and the room on its disk.
+func (c *checkup) data(cfg *config.Config) {
+	dir := cfg.Data
+	for {
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			c.found(fails, "data", "%s is no directory; set data to one", dir)
+			return
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, os.ErrNotExist) || filepath.Dir(dir) == dir {
+			c.found(fails, "data", "%v", err)
+			return
+		}
+		dir = filepath.Dir(dir)
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		c.found(fails, "data", "%s cannot be written to by user %d (%v); give it to the user that runs holdfast", dir, os.Getuid(), err)
+		return
+	}
+	if dir != filepath.Clean(cfg.Data) {
+		c.found(fine, "data", "%s will be made when the host starts", cfg.Data)
+	} else {
+		c.found(fine, "data", "%s can be written to", cfg.Data)
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		c.found(warns, "disk", "%s does not tell its free space: %v", dir, err)
+		return
+	}
+	free := int64(disk.Bavail) * int64(disk.Bsize)
+	switch reserve := cfg.Journal.Reserve; {
+	case free < reserve:
+		c.found(fails, "disk", "%s free, less than the reserve of %s: writes are answered full; free some space or prune", sizeText(free), sizeText(reserve))
+	case free < 4*reserve:
+		c.found(warns, "disk", "%s free; below %s writes are answered full", sizeText(free), sizeText(reserve))
+	default:
+		c.found(fine, "disk", "%s free", sizeText(free))
+	}
+}
+
+// plugins asks every backend's plugin what it is.
+func (c *checkup) plugins(cfg *config.Config) {
+	for _, b := range cfg.Backends {
+		what := "plugin " + b.Name
+		info, err := os.Stat(b.Plugin)
+		switch {
+		case err != nil:
+			c.found(fails, what, "%v; build the plugins, or set plugin_dir or plugin", err)
+			continue
+		case info.IsDir() || info.Mode()&0o111 == 0:
+			c.found(fails, what, "%s is not executable; chmod +x", b.Plugin)
+			continue
+		}
+		d, err := c.in.ask(cfg, b)
+		if err != nil {
+			c.found(fails, what, "%s does not start: %v", b.Plugin, err)
+			continue
+		}
+		diags := cfg.CheckDescription(b, d)
+		if !diags.HasErrors() {
+			_, diags = cfg.CheckOptions(b, d.Options)
+		}
+		if err := cfg.Err(diags); err != nil {
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			c.found(fails, what, "%s (see `holdfast config check`)", first)
+			continue
+		}
+		c.found(fine, what, "%s", strings.TrimSpace(d.Kind+" "+d.Version))
+	}
+}
+
+// host asks the running host, or looks whether one could listen. cfg is nil when only --server says where it is.
+func (c *checkup) host(cfg *config.Config) {
+	host, err := c.in.client()
+	if err != nil {
+		c.found(fails, "host", "%v", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.in.ctx, doctorTimeout)
+	defer cancel()
+	s, _, err := host.status(ctx, false)
+	switch {
+	case errors.Is(err, errUnreachable) && c.in.Server != "":
+		c.found(fails, "host", "%v", err)
+	case errors.Is(err, errUnreachable):
+		c.port(cfg)
+	case err != nil:
+		c.found(fails, "host", "%v", err)
+	case !s.Ready:
+		c.found(fails, "host", "answers at %s, but is not ready: %s", host.base, s.Detail)
+		c.status(&s)
+	default:
+		c.found(fine, "host", "%s answers at %s, up %s", s.Version, host.base, s.Uptime)
+		c.status(&s)
+	}
+}
+
+// port says whether a host could listen.
+func (c *checkup) port(cfg *config.Config) {
+	l, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		c.found(fails, "listen", "no host answers at %s, and another program is there or it cannot be listened at: %v", cfg.URL(), err)
+		return
+	}
+	_ = l.Close() // it was only a trial
+	c.found(fine, "listen", "%s is free; no host runs there (`holdfast serve` starts one)", cfg.Listen)
+}
+
+// maxBacklog and maxAge are from where on a backlog is worth a word.
+const (
+	maxBacklog = 1000
+	maxAge     = 10 * time.Second
+)
+
+func (c *checkup) status(s *hostStatus) {
+	for i := range s.Families {
+		f := &s.Families[i]
+		c.family(strings.ToLower(string(f.Family)), f)
+	}
+	for _, b := range s.Backends {
+		verdict := warns
+		switch {
+		case b.State == "bootstrapped":
+			verdict = fine
+		case b.Local || b.State == "error":
+			verdict = fails
+		}
+		text := b.State
+		for _, more := range []string{b.Detail, b.Remedy} {
+			if more != "" {
+				text += "; " + more
+			}
+		}
+		c.found(verdict, "backend "+b.Name, "%s", text)
+	}
+}
+
+func (c *checkup) family(name string, f *core.FamilyStatus) {
+	switch j := &f.Journal; {
+	case j.Fault != "":
+		c.found(fails, "journal "+name, "takes no writes: %s", j.Fault)
+	case j.Full:
+		c.found(fails, "journal "+name, "is full with %s of %s; free disk space, raise journal.limit, or see why the local store does not take the backlog", sizeText(j.Bytes), sizeText(j.Limit))
+	case len(j.Damaged) > 0:
+		c.found(warns, "journal "+name, "set damaged files aside: %s; look at the disk, then delete them", strings.Join(j.Damaged, ", "))
+	default:
+		c.found(fine, "journal "+name, "%s of %s", sizeText(j.Bytes), sizeText(j.Limit))
+	}
+	if age := time.Duration(f.OldestMs) * time.Millisecond; f.Backlog > maxBacklog || age > maxAge {
+		c.found(warns, "backlog "+name, "%s, the oldest %s old; the local store does not keep up, see its backend", counted(int64(f.Backlog), "write"), ageText(age))
+	} else {
+		c.found(fine, "backlog "+name, "%s", counted(int64(f.Backlog), "write"))
+	}
+	if f.SetAside > 0 {
+		c.found(warns, "set aside "+name, "%s; see `holdfast unsettled list`", counted(int64(f.SetAside), "write"))
+	}
+	if len(f.Lost) > 0 {
+		c.found(warns, "lost "+name, "writes were lost, see Lost in `holdfast status --json`")
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast/core"
+	"holdfast/ports"
+)
+
+// statusCommand is `holdfast status`.
+type statusCommand struct {
+	JSON   bool `name:"json" help:"The host's own answer."`
+	Counts bool `help:"Also how many records the local store has; that may take a moment."`
+}
+
+// hostStatus is the answer of GET /v1/status.
+type hostStatus struct {
+	core.Status
+	Survey      *ports.Survey
+	SurveyFault string
+}
+
+func (c *client) status(ctx context.Context, counts bool) (s hostStatus, answer []byte, err error) {
+	answer, err = c.get(ctx, "/v1/status?counts="+strconv.FormatBool(counts), &s)
+	return s, answer, err
+}
+
+func (c statusCommand) Run(in *invocation) error {
+	host, err := in.client()
+	if err != nil {
+		return err
+	}
+	s, answer, err := host.status(in.ctx, c.Counts)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(in.stdout, answer)
+	}
+	state := "ready"
+	if !s.Ready {
+		state = "not ready: " + s.Detail
+	}
+	fmt.Fprintf(in.stdout, "holdfast %s, up %s, ack %s: %s\n\n", clean(s.Version), clean(s.Uptime), clean(string(s.Ack)), clean(state))
+	families := newTable(in.stdout, "FAMILY", "HEAD", "BACKLOG", "OLDEST", "JOURNAL", "FREE", "ACCEPTED", "REFUSED", "SET ASIDE", "LOST")
+	for i := range s.Families {
+		familyRow(families, &s.Families[i])
+	}
+	if err := families.flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(in.stdout)
+	if err := backendTable(in.stdout, s.Backends); err != nil {
+		return err
+	}
+	if c.Counts {
+		fmt.Fprintln(in.stdout)
+		fmt.Fprintln(in.stdout, surveyText(&s))
+	}
+	for _, notice := range s.Notices {
+		fmt.Fprintf(in.stdout, "\n! %s\n", clean(notice))
+	}
+	return nil
+}
+
+func familyRow(t table, f *core.FamilyStatus) {
+	oldest, journal := "", sizeText(f.Journal.Bytes)+" of "+sizeText(f.Journal.Limit)
+	if f.Backlog > 0 {
+		oldest = ageText(time.Duration(f.OldestMs) * time.Millisecond)
+	}
+	if f.Journal.Full {
+		journal += ", full"
+	}
+	var lost uint64
+	for _, span := range f.Lost {
+		lost += span.To - span.From + 1
+	}
+	t.row(string(f.Family), number(f.Head), number(f.Backlog), oldest, journal, sizeText(f.Journal.Free),
+		number(f.Writes.Accepted), number(f.Writes.Refused), strconv.Itoa(f.SetAside), number(lost))
+}
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+func surveyText(s *hostStatus) string {
+	if s.Survey == nil {
+		return "counts: " + clean(s.SurveyFault)
+	}
+	var parts []string
+	for _, kind := range ports.Kinds {
+		parts = append(parts, counted(s.Survey.Counts[kind], strings.ToLower(string(kind))))
+	}
+	text := strings.Join(parts, ", ") + "; " + sizeText(s.Survey.Bytes) + " on disk"
+	if s.Survey.Partial {
+		text = "at least " + text
+	}
+	return strings.Replace(text, "workitem", "work item", 1)
+}
+
+// backendsCommand is `holdfast backends`.
+type backendsCommand struct {
+	JSON bool `name:"json" help:"As a JSON list."`
+}
+
+func (c backendsCommand) Run(in *invocation) error {
+	host, err := in.client()
+	if err != nil {
+		return err
+	}
+	s, answer, err := host.status(in.ctx, false)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		var raw struct{ Backends json.RawMessage }
+		if err := json.Unmarshal(answer, &raw); err != nil {
+			return err
+		}
+		return printJSON(in.stdout, raw.Backends)
+	}
+	if err := backendTable(in.stdout, s.Backends); err != nil {
+		return err
+	}
+	for _, b := range s.Backends {
+		if len(b.Words) > 0 {
+			fmt.Fprintf(in.stdout, "\nlast words of %s:\n", clean(b.Name))
+		}
+		for _, line := range b.Words {
+			fmt.Fprintf(in.stdout, "  %s\n", clean(line))
+		}
+	}
+	return nil
+}
+
+func backendTable(out io.Writer, backends []core.BackendStatus) error {
+	t := newTable(out, "BACKEND", "KIND", "STATE", "SINCE", "STARTS", "DETAIL")
+	for _, b := range backends {
+		name, detail := b.Name, b.Detail
+		if b.Local {
+			name += " (local)"
+		}
+		if b.Remedy != "" {
+			detail = strings.TrimPrefix(detail+"; "+b.Remedy, "; ")
+		}
+		t.row(name, b.Kind, b.State, moment(b.Since), strconv.Itoa(b.Starts), detail)
+	}
+	return t.flush()
+}
+
+// printJSON prints JSON as it came, indented.
+func printJSON(out io.Writer, text []byte) error {
+	var b bytes.Buffer
+	if err := json.Indent(&b, bytes.TrimSpace(text), "", "  "); err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	_, err := b.WriteTo(out)
+	return err
+}
