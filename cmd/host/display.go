@@ -9,9 +9,11 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"holdfast/internal/config"
 )
 
-// What commands show to people. Everything that came from outside passes through shown: a terminal would obey its control
+// What commands show to people. Everything that came from outside passes through clean: a terminal would obey its control
 // characters.
 
 // clean gives text with everything that is not printable escaped.
@@ -87,10 +89,10 @@ func moment(at time.Time) string {
 
 func ageText(d time.Duration) string {
 	switch d = max(d, 0); {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
 	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Second).String(), "m0s")
+		return config.FormatDuration(d.Round(time.Second))
 	}
 	return strconv.Itoa(int(d/(24*time.Hour))) + " days"
 }
