@@ -35,7 +35,6 @@ type fakeHost struct {
 	asides   []core.AsideStatus
 	pruned   ports.Pruned
 	pruneFor time.Duration
-	waiting  sync.WaitGroup
 }
 
 func (h *fakeHost) Begin(call core.Call) Promise {
@@ -177,11 +176,16 @@ func serve(t *testing.T, host *fakeHost, change ...func(*Config)) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &client{t: t, host: host, api: api, server: start(t, api)}
+}
+
+// start serves an API until the test ends.
+func start(t testing.TB, api *API) *httptest.Server {
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = api.Server()
 	server.Start()
 	t.Cleanup(server.Close)
-	return &client{t: t, host: host, api: api, server: server}
+	return server
 }
 
 // reply is an answer that was read to its end.
