@@ -1,0 +1,51 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"bytes"
+
+	"holdfast/adapters/journal"
+	"holdfast/core"
+	"holdfast/ports"
+)
+
+// BenchmarkJournal measures the journal alone: one entry an append, each waited for.
+func BenchmarkJournal(b *testing.B) {
+	b.ReportMetric(0, "ns/op")
+	var entries []ports.Entry
+	for n := range 100 {
+		for _, line := range newItem("journal", n).lines {
+			call, err := core.ParseCall(line)
+			if err != nil {
+				b.Fatal(err)
+			}
+			entries = append(entries, ports.Entry{Action: call.Action, Class: ports.Live, Key: newHash("journal", n), Record: call.Settings, Host: benchHost[:8], Actor: "anonymous", Origin: ports.OriginHTTP})
+		}
+	}
+	for range *rounds {
+		for _, level := range []struct{ callers, each int }{{1, 1000}, {64, 500}, {512, 120}} {
+			j, err := journal.Open(journal.Options{Dir: b.TempDir(), Family: ports.Queue})
+			if err != nil {
+				b.Fatal(err)
+			}
+			m := callers(b, level.callers, level.each, func(c, i int, _ *bytes.Buffer) error {
+				one := []ports.Entry{entries[(c*31+i)%len(entries)]}
+				receipt, err := j.Append(one)
+				if err != nil {
+					return err
+				}
+				return receipt.Wait(context.Background())
+			})
+			if err := j.Close(); err != nil {
+				b.Fatal(err)
+			}
+			table.measured("Journal", fmt.Sprintf("append and wait, %d at once", level.callers), m)
+		}
+	}
+	if err := table.print("Journal"); err != nil {
+		b.Fatal(err)
+	}
+}
