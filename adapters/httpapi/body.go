@@ -26,8 +26,8 @@ const (
 // errBusy is the answer when the budget was not to be had.
 var errBusy = ports.Errorf(ports.Unavailable, "", "too many large records are in work; send it again in a moment")
 
-// inflate gives the body as it was before its Content-Encoding. close gives pooled parts back.
-func inflate(r *http.Request) (body io.Reader, plain bool, close func(), err error) {
+// inflate gives the body as it was before its Content-Encoding. done gives pooled parts back.
+func inflate(r *http.Request) (body io.Reader, plain bool, done func(), err error) {
 	switch encoding := r.Header.Get("Content-Encoding"); strings.ToLower(encoding) {
 	case "", "identity":
 		return r.Body, true, func() {}, nil

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"runtime/debug"
@@ -92,18 +93,19 @@ func (s *stream) read(ctx context.Context) {
 	for {
 		line, held, err := s.lines.next()
 		next := due{held: held}
-		switch fault := err.(type) {
-		case nil:
+		fault, ofLine := errors.AsType[lineError](err)
+		switch {
+		case err == nil:
 			next.bytes = min(int64(len(line)), windowBytes)
 			if s.window.Acquire(ctx, next.bytes) != nil {
 				s.api.budget.Release(held)
 				return
 			}
 			next.promise, next.refused = s.begin(line)
-		case lineError:
+		case ofLine:
 			next.refused = fault.error
 		default:
-			if err != io.EOF && ctx.Err() == nil {
+			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				s.due <- due{refused: broken(err)}
 			}
 			return
@@ -143,18 +145,17 @@ func (s *stream) answer(ctx context.Context, w http.ResponseWriter, deadlines *h
 		out.Reset(nil)
 		answerBuffers.Put(out)
 	}()
-	written := false // since the last flush; nothing is sent before the first answer, since the body may not be asked for yet
+	begun := false // nothing is sent before the first answer, since the body may not be asked for yet
 	for {
 		var next due
 		var open bool
 		select {
 		case next, open = <-s.due:
 		default:
-			if written {
+			if begun {
 				if err := flush(out, deadlines); err != nil {
 					return err
 				}
-				written = false
 			}
 			next, open = <-s.due
 		}
@@ -164,7 +165,7 @@ func (s *stream) answer(ctx context.Context, w http.ResponseWriter, deadlines *h
 		if err := writeLine(out, s.finish(ctx, next)); err != nil {
 			return err
 		}
-		written = true
+		begun = true
 	}
 }
 

@@ -120,7 +120,7 @@ func (c *client) open(headers ...string) (lines *io.PipeWriter, answers *bufio.S
 	c.t.Helper()
 	from, to := io.Pipe()
 	ctx, cancel := context.WithCancel(c.t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", c.server.URL+"/v1/actions", from)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server.URL+"/v1/actions", from)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -154,11 +154,10 @@ func (c *client) foreign() error {
 var errUnreachable = errors.New("no host answers")
 
 func (c *client) unreachable(err error) error {
-	var shown *url.Error
-	if errors.As(err, &shown) {
-		err = shown.Err
+	if whole, ok := errors.AsType[*url.Error](err); ok {
+		err = whole.Err
 	}
-	return exitcode.With(exitcode.Environment, fmt.Errorf("%w at %s (%v); start one with `holdfast serve`, or name another with --server", errUnreachable, c.base, err))
+	return exitcode.With(exitcode.Environment, fmt.Errorf("%w at %s (%w); start one with `holdfast serve`, or name another with --server", errUnreachable, c.base, err))
 }
 
 // pathOf escapes a key for a path; a key of dots only would be taken for a directory.

@@ -84,7 +84,7 @@ func moment(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return at.Local().Format("2006-01-02 15:04:05 MST") + " (" + ageText(time.Since(at)) + " ago)"
+	return at.Local().Format("2006-01-02 15:04:05 MST") + " (" + ageText(time.Since(at)) + " ago)" //nolint:gosmopolitan // people read their own time
 }
 
 func ageText(d time.Duration) string {

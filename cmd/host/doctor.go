@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ type checkup struct {
 	failed int
 }
 
-func (c *checkup) found(verdict, what, format string, args ...any) {
+func (c *checkup) foundf(verdict, what, format string, args ...any) {
 	if verdict == fails {
 		c.failed++
 	}
@@ -51,7 +52,7 @@ func (doctorCommand) Run(in *invocation) error {
 	cfg, err := in.load(nil)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		c.found(fails, "config", "%s (see `holdfast config check`)", first)
+		c.foundf(fails, "config", "%s (see `holdfast config check`)", first)
 	} else {
 		c.config(cfg)
 		c.data(cfg)
@@ -68,10 +69,10 @@ func (doctorCommand) Run(in *invocation) error {
 
 func (c *checkup) config(cfg *config.Config) {
 	if cfg.File == "" {
-		c.found(fine, "config", "the defaults, without a file")
+		c.foundf(fine, "config", "the defaults, without a file")
 		return
 	}
-	c.found(fine, "config", "%s", cfg.File)
+	c.foundf(fine, "config", "%s", cfg.File)
 }
 
 // data looks at the data directory and the room on its disk.
@@ -80,40 +81,40 @@ func (c *checkup) data(cfg *config.Config) {
 	for {
 		info, err := os.Stat(dir)
 		if err == nil && !info.IsDir() {
-			c.found(fails, "data", "%s is no directory; set data to one", dir)
+			c.foundf(fails, "data", "%s is no directory; set data to one", dir)
 			return
 		}
 		if err == nil {
 			break
 		}
 		if !errors.Is(err, os.ErrNotExist) || filepath.Dir(dir) == dir {
-			c.found(fails, "data", "%v", err)
+			c.foundf(fails, "data", "%v", err)
 			return
 		}
 		dir = filepath.Dir(dir)
 	}
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		c.found(fails, "data", "%s cannot be written to by user %d (%v); give it to the user that runs holdfast", dir, os.Getuid(), err)
+		c.foundf(fails, "data", "%s cannot be written to by user %d (%v); give it to the user that runs holdfast", dir, os.Getuid(), err)
 		return
 	}
 	if dir != filepath.Clean(cfg.Data) {
-		c.found(fine, "data", "%s will be made when the host starts", cfg.Data)
+		c.foundf(fine, "data", "%s will be made when the host starts", cfg.Data)
 	} else {
-		c.found(fine, "data", "%s can be written to", cfg.Data)
+		c.foundf(fine, "data", "%s can be written to", cfg.Data)
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		c.found(warns, "disk", "%s does not tell its free space: %v", dir, err)
+		c.foundf(warns, "disk", "%s does not tell its free space: %v", dir, err)
 		return
 	}
-	free := int64(disk.Bavail) * int64(disk.Bsize)
+	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:unconvert // its type differs between systems
 	switch reserve := cfg.Journal.Reserve; {
 	case free < reserve:
-		c.found(fails, "disk", "%s free, less than the reserve of %s: writes are answered full; free some space or prune", sizeText(free), sizeText(reserve))
+		c.foundf(fails, "disk", "%s free, less than the reserve of %s: writes are answered full; free some space or prune", sizeText(free), sizeText(reserve))
 	case free < 4*reserve:
-		c.found(warns, "disk", "%s free; below %s writes are answered full", sizeText(free), sizeText(reserve))
+		c.foundf(warns, "disk", "%s free; below %s writes are answered full", sizeText(free), sizeText(reserve))
 	default:
-		c.found(fine, "disk", "%s free", sizeText(free))
+		c.foundf(fine, "disk", "%s free", sizeText(free))
 	}
 }
 
@@ -124,15 +125,15 @@ func (c *checkup) plugins(cfg *config.Config) {
 		info, err := os.Stat(b.Plugin)
 		switch {
 		case err != nil:
-			c.found(fails, what, "%v; build the plugins, or set plugin_dir or plugin", err)
+			c.foundf(fails, what, "%v; build the plugins, or set plugin_dir or plugin", err)
 			continue
 		case info.IsDir() || info.Mode()&0o111 == 0:
-			c.found(fails, what, "%s is not executable; chmod +x", b.Plugin)
+			c.foundf(fails, what, "%s is not executable; chmod +x", b.Plugin)
 			continue
 		}
 		d, err := c.in.ask(cfg, b)
 		if err != nil {
-			c.found(fails, what, "%s does not start: %v", b.Plugin, err)
+			c.foundf(fails, what, "%s does not start: %v", b.Plugin, err)
 			continue
 		}
 		diags := cfg.CheckDescription(b, d)
@@ -141,10 +142,10 @@ func (c *checkup) plugins(cfg *config.Config) {
 		}
 		if err := cfg.Err(diags); err != nil {
 			first, _, _ := strings.Cut(err.Error(), "\n")
-			c.found(fails, what, "%s (see `holdfast config check`)", first)
+			c.foundf(fails, what, "%s (see `holdfast config check`)", first)
 			continue
 		}
-		c.found(fine, what, "%s", strings.TrimSpace(d.Kind+" "+d.Version))
+		c.foundf(fine, what, "%s", strings.TrimSpace(d.Kind+" "+d.Version))
 	}
 }
 
@@ -152,7 +153,7 @@ func (c *checkup) plugins(cfg *config.Config) {
 func (c *checkup) host(cfg *config.Config) {
 	host, err := c.in.client()
 	if err != nil {
-		c.found(fails, "host", "%v", err)
+		c.foundf(fails, "host", "%v", err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(c.in.ctx, doctorTimeout)
@@ -160,29 +161,29 @@ func (c *checkup) host(cfg *config.Config) {
 	s, _, err := host.status(ctx, false)
 	switch {
 	case errors.Is(err, errUnreachable) && c.in.Server != "":
-		c.found(fails, "host", "%v", err)
+		c.foundf(fails, "host", "%v", err)
 	case errors.Is(err, errUnreachable):
 		c.port(cfg)
 	case err != nil:
-		c.found(fails, "host", "%v", err)
+		c.foundf(fails, "host", "%v", err)
 	case !s.Ready:
-		c.found(fails, "host", "answers at %s, but is not ready: %s", host.base, s.Detail)
+		c.foundf(fails, "host", "answers at %s, but is not ready: %s", host.base, s.Detail)
 		c.status(&s)
 	default:
-		c.found(fine, "host", "%s answers at %s, up %s", s.Version, host.base, s.Uptime)
+		c.foundf(fine, "host", "%s answers at %s, up %s", s.Version, host.base, s.Uptime)
 		c.status(&s)
 	}
 }
 
 // port says whether a host could listen.
 func (c *checkup) port(cfg *config.Config) {
-	l, err := net.Listen("tcp", cfg.Listen)
+	l, err := new(net.ListenConfig).Listen(c.in.ctx, "tcp", cfg.Listen)
 	if err != nil {
-		c.found(fails, "listen", "no host answers at %s, and another program is there or it cannot be listened at: %v", cfg.URL(), err)
+		c.foundf(fails, "listen", "no host answers at %s, and another program is there or it cannot be listened at: %v", cfg.URL(), err)
 		return
 	}
 	_ = l.Close() // it was only a trial
-	c.found(fine, "listen", "%s is free; no host runs there (`holdfast serve` starts one)", cfg.Listen)
+	c.foundf(fine, "listen", "%s is free; no host runs there (`holdfast serve` starts one)", cfg.Listen)
 }
 
 // maxBacklog and maxAge are from where on a backlog is worth a word.
@@ -204,36 +205,31 @@ func (c *checkup) status(s *hostStatus) {
 		case b.Local || b.State == "error":
 			verdict = fails
 		}
-		text := b.State
-		for _, more := range []string{b.Detail, b.Remedy} {
-			if more != "" {
-				text += "; " + more
-			}
-		}
-		c.found(verdict, "backend "+b.Name, "%s", text)
+		words := slices.DeleteFunc([]string{b.State, b.Detail, b.Remedy}, func(word string) bool { return word == "" })
+		c.foundf(verdict, "backend "+b.Name, "%s", strings.Join(words, "; "))
 	}
 }
 
 func (c *checkup) family(name string, f *core.FamilyStatus) {
 	switch j := &f.Journal; {
 	case j.Fault != "":
-		c.found(fails, "journal "+name, "takes no writes: %s", j.Fault)
+		c.foundf(fails, "journal "+name, "takes no writes: %s", j.Fault)
 	case j.Full:
-		c.found(fails, "journal "+name, "is full with %s of %s; free disk space, raise journal.limit, or see why the local store does not take the backlog", sizeText(j.Bytes), sizeText(j.Limit))
+		c.foundf(fails, "journal "+name, "is full with %s of %s; free disk space, raise journal.limit, or see why the local store does not take the backlog", sizeText(j.Bytes), sizeText(j.Limit))
 	case len(j.Damaged) > 0:
-		c.found(warns, "journal "+name, "set damaged files aside: %s; look at the disk, then delete them", strings.Join(j.Damaged, ", "))
+		c.foundf(warns, "journal "+name, "set damaged files aside: %s; look at the disk, then delete them", strings.Join(j.Damaged, ", "))
 	default:
-		c.found(fine, "journal "+name, "%s of %s", sizeText(j.Bytes), sizeText(j.Limit))
+		c.foundf(fine, "journal "+name, "%s of %s", sizeText(j.Bytes), sizeText(j.Limit))
 	}
 	if age := time.Duration(f.OldestMs) * time.Millisecond; f.Backlog > maxBacklog || age > maxAge {
-		c.found(warns, "backlog "+name, "%s, the oldest %s old; the local store does not keep up, see its backend", counted(int64(f.Backlog), "write"), ageText(age))
+		c.foundf(warns, "backlog "+name, "%s, the oldest %s old; the local store does not keep up, see its backend", counted(int64(f.Backlog), "write"), ageText(age))
 	} else {
-		c.found(fine, "backlog "+name, "%s", counted(int64(f.Backlog), "write"))
+		c.foundf(fine, "backlog "+name, "%s", counted(int64(f.Backlog), "write"))
 	}
 	if f.SetAside > 0 {
-		c.found(warns, "set aside "+name, "%s; see `holdfast unsettled list`", counted(int64(f.SetAside), "write"))
+		c.foundf(warns, "set aside "+name, "%s; see `holdfast unsettled list`", counted(int64(f.SetAside), "write"))
 	}
 	if len(f.Lost) > 0 {
-		c.found(warns, "lost "+name, "writes were lost, see Lost in `holdfast status --json`")
+		c.foundf(warns, "lost "+name, "writes were lost, see Lost in `holdfast status --json`")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -87,7 +88,7 @@ func (c *client) export(ctx context.Context, path string, to io.Writer) (rows in
 		return end.lines, fault
 	}
 	if err == nil {
-		err = fmt.Errorf("the end is missing")
+		err = errors.New("the end is missing")
 	}
 	return end.lines, exitcode.With(exitcode.Environment, fmt.Errorf("the export was cut after %s: %w", counted(end.lines, "line"), err))
 }
@@ -122,8 +123,8 @@ func (l *lastLine) Write(p []byte) (int, error) {
 // fault is the error that a host put in the place of the rest, nil for none.
 func (l *lastLine) fault() error {
 	var last struct{ Error *envelope }
-	if json.Unmarshal(l.text, &last) != nil || last.Error == nil {
-		return nil
+	if err := json.Unmarshal(l.text, &last); err == nil && last.Error != nil {
+		return last.Error.fault()
 	}
-	return last.Error.fault()
+	return nil
 }

@@ -48,14 +48,14 @@ type kept struct{ answer core.Answer }
 
 func (k kept) Wait(context.Context) core.Answer { return k.answer }
 
-func (h *standIn) order(format string, args ...any) {
+func (h *standIn) orderf(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.orders = append(h.orders, fmt.Sprintf(format, args...))
 }
 
 func (h *standIn) ask(q any) core.Answer {
-	h.order("%+v", q)
+	h.orderf("%+v", q)
 	return h.read(q)
 }
 
@@ -73,22 +73,22 @@ func (h *standIn) Survey(context.Context) (ports.Survey, error) {
 }
 func (h *standIn) Asides() ([]core.AsideStatus, error) { return h.asides, nil }
 func (h *standIn) RetryAside(f ports.Family, key string) (int, error) {
-	h.order("retry %s %s", f, key)
+	h.orderf("retry %s %s", f, key)
 	return 2, nil
 }
 func (h *standIn) DiscardAside(f ports.Family, key string) (core.AsideStatus, error) {
 	if len(h.asides) == 0 {
 		return core.AsideStatus{}, ports.InField(ports.NotFound, "Key", "has nothing set aside")
 	}
-	h.order("discard %s %s", f, key)
+	h.orderf("discard %s %s", f, key)
 	return h.asides[0], nil
 }
 func (h *standIn) AcceptLocal(adopt bool) error {
-	h.order("accept %t", adopt)
+	h.orderf("accept %t", adopt)
 	return nil
 }
 func (h *standIn) Prune(_ context.Context, before time.Time) (ports.Pruned, error) {
-	h.order("prune %s", time.Since(before).Round(time.Minute))
+	h.orderf("prune %s", time.Since(before).Round(time.Minute))
 	next := h.pruned[0]
 	h.pruned = h.pruned[1:]
 	return next, nil

@@ -223,17 +223,16 @@ func (t *tally) add(other *tally) {
 
 // summary is "4552 sent, 0 failed: 4000 stored, 552 already present", the most frequent first.
 func (t *tally) summary() string {
-	text := fmt.Sprintf("%d sent, %d failed", t.sent, t.failed)
 	outcomes := slices.SortedFunc(maps.Keys(t.outcomes), func(a, b string) int {
 		if t.outcomes[a] != t.outcomes[b] {
 			return int(t.outcomes[b] - t.outcomes[a])
 		}
 		return strings.Compare(a, b)
 	})
-	separator := ": "
-	for _, outcome := range outcomes {
-		text += fmt.Sprintf("%s%d %s", separator, t.outcomes[outcome], clean(outcome))
-		separator = ", "
+	parts := make([]string, len(outcomes))
+	for i, outcome := range outcomes {
+		parts[i] = fmt.Sprintf("%d %s", t.outcomes[outcome], clean(outcome))
 	}
-	return text
+	text := fmt.Sprintf("%d sent, %d failed: %s", t.sent, t.failed, strings.Join(parts, ", "))
+	return strings.TrimSuffix(text, ": ")
 }

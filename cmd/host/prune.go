@@ -87,7 +87,7 @@ func (in *invocation) pruneAlone(age time.Duration, absent error) (sum ports.Pru
 	if err != nil {
 		return sum, exitcode.With(exitcode.Environment, err)
 	}
-	defer backend.Close() //nolint:errcheck // what was pruned is durable already
+	defer backend.Close() // what was pruned is durable already
 	described, err := backend.Describe(in.ctx)
 	if err != nil {
 		return sum, err
