@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+
+	"holdfast/ports"
+)
+
+// Commit puts a batch in line; see ports.LocalStore.
+func (s *Store) Commit(ctx context.Context, b ports.CommitBatch) (ports.Pending, error) {
+	w, err := s.writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &pending{batch: b}
+	p.job = &job{batch: p}
+	for i := range b.Entries {
+		p.job.cost += b.Entries[i].Cost()
+	}
+	if err := w.queue.add(ctx, p.job, false); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// commit commits batches as one transaction. Where that fails each is tried alone, so that only the guilty one fails;
+// batches behind it then miss their predecessor, and Conflict tells them so.
+func (w *writer) commit(group []*job) {
+	err := w.commitTogether(group)
+	if err == nil || len(group) == 1 || ports.CodeOf(err) == ports.Unavailable {
+		for _, j := range group {
+			w.finishBatch(j, err)
+		}
+		return
+	}
+	for _, j := range group {
+		w.finishBatch(j, w.commitTogether([]*job{j}))
+	}
+}
+
+func (w *writer) finishBatch(j *job, err error) {
+	if err == nil {
+		err = j.batch.refused
+	}
+	w.queue.finish(j, err)
+}
+
+func (w *writer) commitTogether(group []*job) error {
+	const op = "sqlite: commit"
+	cost := int64(0)
+	for _, j := range group {
+		cost += j.cost
+	}
+	if err := w.roomFor(op, cost); err != nil {
+		return err
+	}
+	return w.transact(op, func() error {
+		w.fold.begin(clock())
+		odd := map[ports.Family][]ports.Decision{}
+		moved := map[ports.Family]bool{}
+		for _, j := range group {
+			p := j.batch
+			p.decisions, p.refused = nil, nil
+			took, err := w.apply(p, odd)
+			if err != nil {
+				return err
+			}
+			moved[p.batch.Family] = moved[p.batch.Family] || took
+		}
+		for f := range moved {
+			if !moved[f] {
+				continue
+			}
+			if err := setJSON(w.link, keyMark(f, w.rules.HostID), w.known.marks[f]); err != nil {
+				return err
+			}
+			if err := w.known.odds[f].keep(w.link, f, w.rules.HostID, odd[f]); err != nil {
+				return err
+			}
+		}
+		return w.fold.flush()
+	}, w.fold.remember)
+}
+
+// apply decides a batch's entries and moves the mark; took says whether it did. A batch that does not fit changes nothing.
+func (w *writer) apply(p *pending, odd map[ports.Family][]ports.Decision) (took bool, err error) {
+	b := &p.batch
+	twin, refused := w.check(b)
+	if refused != nil {
+		p.refused = refused
+		return false, nil
+	}
+	if twin {
+		decisions := w.known.odds[b.Family].recall(b)
+		for _, d := range odd[b.Family] { // of the same transaction
+			if i := slices.IndexFunc(decisions, func(own ports.Decision) bool { return own.Seq == d.Seq }); i >= 0 {
+				decisions[i] = d
+			}
+		}
+		p.decisions = decisions
+		return false, nil
+	}
+	p.decisions = make([]ports.Decision, 0, len(b.Entries))
+	for i := range b.Entries {
+		d, err := w.fold.decide(&b.Entries[i], w.rules)
+		if err != nil {
+			return false, err
+		}
+		p.decisions = append(p.decisions, d)
+		if d.Outcome != ports.Stored {
+			odd[b.Family] = append(odd[b.Family], lasting(d))
+		}
+	}
+	w.known.marks[b.Family] = ports.Mark{Epoch: b.Epoch, Seq: b.Through}
+	return true, nil
+}
+
+// lasting is a decision as it can be written down: without what stays in this process.
+func lasting(d ports.Decision) ports.Decision {
+	if d.Err != nil {
+		e := *d.Err
+		e.Cause = nil
+		d.Err = &e
+	}
+	return d
+}
+
+// check says whether a batch is the next one, or a twin of one that was committed before, or neither.
+func (w *writer) check(b *ports.CommitBatch) (twin bool, refused error) {
+	const op = "sqlite: commit"
+	if w.rules.HostID == "" {
+		return false, ports.Errorf(ports.Unavailable, op, "no host has opened the store")
+	}
+	if !slices.Contains(ports.Families, b.Family) || b.Through < b.After {
+		return false, ports.Errorf(ports.Invalid, op, "family %q from %d to %d is not a stretch of a journal", b.Family, b.After, b.Through)
+	}
+	last := b.After
+	for i := range b.Entries {
+		if seq := b.Entries[i].Seq; seq <= last || seq > b.Through {
+			return false, ports.Errorf(ports.Invalid, op, "entry %d is out of order between %d and %d", seq, b.After, b.Through)
+		}
+		last = b.Entries[i].Seq
+		if b.Entries[i].Action.Family() != b.Family {
+			return false, ports.Errorf(ports.Invalid, op, "entry %d: %q is no write of family %s", last, b.Entries[i].Action, b.Family)
+		}
+	}
+	if !slices.ContainsFunc(w.known.epochs[b.Family], func(e ports.Epoch) bool { return e.ID == b.Epoch }) {
+		return false, ports.Errorf(ports.Conflict, op, "epoch %q is not one that the host opened here", b.Epoch)
+	}
+	mark := w.known.marks[b.Family].Seq
+	if b.Through <= mark {
+		return true, nil
+	}
+	if b.After != mark {
+		return false, ports.Errorf(ports.Conflict, op, "the store is at %d, the batch begins after %d", mark, b.After)
+	}
+	return false, nil
+}

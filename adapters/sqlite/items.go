@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+
+	"holdfast/ports"
+)
+
+// Item gives one work item; see ports.ItemReader.
+func (s *Store) Item(ctx context.Context, key string) (ports.Row, error) {
+	return s.one(ctx, items, key)
+}
+
+// one reads a record by its key.
+func (s *Store) one(ctx context.Context, l *layout, key string) (ports.Row, error) {
+	op := "sqlite: read " + string(l.table.Kind)
+	f, err := s.open(ctx)
+	if err != nil {
+		return ports.Row{}, err
+	}
+	row, found, err := f.fetch(ctx, newScanner(l, false, 0), `"`+l.table.Key+`" = ?`, key)
+	if err != nil {
+		return ports.Row{}, s.readFault(ctx, op, err)
+	}
+	if !found {
+		return ports.Row{}, ports.Errorf(ports.NotFound, op, "there is none with this key")
+	}
+	return row, nil
+}
+
+// querier is a pool of connections, or one of them.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func (f *file) fetch(ctx context.Context, sc *scanner, where string, args ...any) (ports.Row, bool, error) {
+	return fetch(ctx, f.readers, sc, where, args...)
+}
+
+// fetch reads at most one row.
+func fetch(ctx context.Context, q querier, sc *scanner, where string, args ...any) (row ports.Row, found bool, err error) {
+	rows, err := q.QueryContext(ctx, `SELECT `+sc.columns()+` FROM "`+sc.layout.table.Name+`" WHERE `+where+` AND "Deleted" = 0`, args...)
+	if err != nil {
+		return ports.Row{}, false, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if !rows.Next() {
+		return ports.Row{}, false, rows.Err()
+	}
+	row, err = sc.scan(rows)
+	return row, err == nil, err
+}
+
+// Items lists work items; see ports.ItemReader.
+func (s *Store) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, error) {
+	const op = "sqlite: list work items"
+	f, err := s.open(ctx)
+	if err != nil {
+		return ports.Page{}, err
+	}
+	sc := newScanner(items, !q.Bodies, leadColumns)
+	list := itemList(&q)
+	if q.OrderBy != "" {
+		page, err := sorted(ctx, f.readers, sc, list, &q)
+		return page, s.readFault(ctx, op, err)
+	}
+	page, err := s.walk(ctx, f, sc, list, newPager(q.Limit))
+	return page, s.readFault(ctx, op, err)
+}
+
+// itemList says which index a list of items walks along, and what it must test row by row.
+func itemList(q *ports.ItemQuery) *listing {
+	f := &q.Filter
+	l := &listing{layout: items, sort: "EnqueuedKey", key: "WorkItemHash", desc: q.Desc, after: q.After, from: f.From, to: f.To}
+	tests := []struct{ column, value string }{
+		{"Capability", f.Capability}, {"Action", f.Action}, {"RunHash", f.RunHash},
+		{"OperationHash", f.OperationHash}, {"AffinityKey", f.AffinityKey},
+	}
+	switch {
+	case f.RunID != "":
+		l.along("IX_UVQueueWorkItem_RunEnqueued", "RunID", f.RunID)
+		tests = append(tests, struct{ column, value string }{"AssignedBeaconID", f.AssignedBeaconID})
+		l.testAny("Status", f.Status)
+	case f.AssignedBeaconID != "":
+		l.along("IX_UVQueueWorkItem_BeaconEnqueued", "AssignedBeaconID", f.AssignedBeaconID)
+		l.testAny("Status", f.Status)
+	case len(f.Status) > 0 && len(f.Status) <= maxBranches:
+		l.along("IX_UVQueueWorkItem_StatusEnqueued", "Status", f.Status...)
+	default:
+		l.along("IX_UVQueueWorkItem_Enqueued", "")
+		l.testAny("Status", f.Status)
+	}
+	for _, t := range tests {
+		if t.value != "" {
+			l.test(`"`+t.column+`" = ?`, t.value)
+		}
+	}
+	if f.ErrorText != "" {
+		l.test(`instr("LastError", ?) > 0`, f.ErrorText)
+	}
+	return l
+}
+
+// sorted gives one page in the order of any column, without a cursor: the column's values may change while one pages.
+func sorted(ctx context.Context, q querier, sc *scanner, l *listing, query *ports.ItemQuery) (page ports.Page, err error) {
+	t := l.layout.table
+	known := slices.ContainsFunc(tableColumns(t), func(c ports.Column) bool { return c.Name == query.OrderBy })
+	if !known {
+		return ports.Page{}, ports.InField(ports.Invalid, "OrderBy", "%q is no column of %s", query.OrderBy, t.Name)
+	}
+	column := query.OrderBy
+	if column == "EnqueuedAt" {
+		column = l.sort // the same instants, in a form that sorts
+	}
+	l.after = nil
+	where, args := l.where(0)
+	if len(l.values) > 1 {
+		where, args = l.anyBranch()
+	}
+	where = append(append(where, l.tests...), `"Deleted" = 0`)
+	args = append(args, l.testArgs...)
+	direction := " ASC"
+	if query.Desc {
+		direction = " DESC"
+	}
+	p := newPager(query.Limit)
+	text := `SELECT '', '', 0, ` + sc.columns() + ` FROM "` + t.Name + `" WHERE ` + strings.Join(where, " AND ") +
+		` ORDER BY "` + column + `"` + direction + `, "` + l.key + `"` + direction + ` LIMIT ?`
+	rows, err := q.QueryContext(ctx, text, append(args, p.limit)...)
+	if err != nil {
+		return ports.Page{}, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		row, err := sc.scan(rows)
+		if err != nil {
+			return ports.Page{}, err
+		}
+		if p.add(row, ports.Cursor{}) {
+			break
+		}
+	}
+	p.page.Next = nil
+	return p.page, rows.Err()
+}

@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"holdfast/ports"
+)
+
+// The tables come from the schema in ports; a table that exists already, ours of an earlier version or a databeacon's,
+// gets the columns and indexes that it lacks. Nothing is ever dropped or rewritten.
+
+// listIndexes let lists filtered by Status, RunID, AssignedBeaconID or OperationHash begin at their page, in the order of
+// the list, however many rows there are.
+var listIndexes = map[ports.Kind][]ports.Index{
+	ports.KindItem: {
+		{Name: "IX_UVQueueWorkItem_StatusEnqueued", Columns: []string{"Status", "EnqueuedKey", "WorkItemHash"}},
+		{Name: "IX_UVQueueWorkItem_RunEnqueued", Columns: []string{"RunID", "EnqueuedKey", "WorkItemHash"}},
+		{Name: "IX_UVQueueWorkItem_BeaconEnqueued", Columns: []string{"AssignedBeaconID", "EnqueuedKey", "WorkItemHash"}},
+	},
+	ports.KindManifest: {
+		{Name: "IX_UVManifest_StatusOrder", Columns: []string{"Status", "OrderKey", "Hash"}},
+		{Name: "IX_UVManifest_OperationOrder", Columns: []string{"OperationHash", "OrderKey", "Hash"}},
+	},
+}
+
+// ourTables are the tables that hold no records. UVGone has one row for each removed record; its rowid is the order in
+// which they went.
+const ourTables = `
+CREATE TABLE IF NOT EXISTS "UVGone" (
+	"Kind" TEXT NOT NULL, "Key" TEXT NOT NULL,
+	"ChangeHost" TEXT NOT NULL DEFAULT '', "ChangeSeq" INTEGER NOT NULL DEFAULT 0);
+CREATE UNIQUE INDEX IF NOT EXISTS "IX_UVGone_Key" ON "UVGone" ("Kind", "Key");
+CREATE INDEX IF NOT EXISTS "IX_UVGone_Change" ON "UVGone" ("ChangeHost", "ChangeSeq");
+CREATE TABLE IF NOT EXISTS "UVHoldfast" ("Key" TEXT NOT NULL PRIMARY KEY, "Value" TEXT NOT NULL DEFAULT '')`
+
+func columnDDL(c ports.Column) string {
+	kind := "TEXT NOT NULL DEFAULT ''"
+	switch c.Type {
+	case ports.Identity:
+		kind = "INTEGER PRIMARY KEY AUTOINCREMENT"
+	case ports.Integer, ports.Boolean, ports.Deleted:
+		kind = "INTEGER NOT NULL DEFAULT 0"
+	case ports.Float:
+		kind = "REAL NOT NULL DEFAULT 0"
+	}
+	return `"` + c.Name + `" ` + kind
+}
+
+// tableDDL keeps the contract's order: identity, members, the engine's other columns, ours.
+func tableDDL(t *ports.Table) string {
+	var columns []string
+	for _, c := range tableColumns(t) {
+		columns = append(columns, columnDDL(c))
+	}
+	return fmt.Sprintf("CREATE TABLE \"%s\" (\n\t%s)", t.Name, strings.Join(columns, ",\n\t"))
+}
+
+func tableColumns(t *ports.Table) []ports.Column {
+	columns := append([]ports.Column{t.Engine[0]}, t.Members...)
+	return append(append(columns, t.Engine[1:]...), t.Ours...)
+}
+
+func indexDDL(t *ports.Table, x ports.Index) string {
+	unique := ""
+	if x.Unique {
+		unique = "UNIQUE "
+	}
+	return fmt.Sprintf(`CREATE %sINDEX IF NOT EXISTS "%s" ON "%s" (%s)`, unique, x.Name, t.Name, quoted(x.Columns))
+}
+
+// migrate brings the file to this version's schema, in one transaction, and gives its StoreID.
+func migrate(l *link, path string) (storeID string, err error) {
+	version, _, err := l.number("PRAGMA user_version")
+	if err != nil {
+		return "", err
+	}
+	if version > ports.SchemaVersion {
+		return "", ports.Errorf(ports.Conflict, "sqlite: open",
+			"%s has schema version %d, this holdfast knows %d; use the newer holdfast or another path", path, version, ports.SchemaVersion)
+	}
+	tx, err := l.begin()
+	if err != nil {
+		return "", err
+	}
+	if storeID, err = mend(l); err != nil {
+		_ = tx.Rollback() // the error that counts is the first
+		return "", err
+	}
+	return storeID, tx.Commit()
+}
+
+func mend(l *link) (storeID string, err error) {
+	for _, t := range ports.Tables {
+		if err := mendTable(l, t); err != nil {
+			return "", err
+		}
+		for _, x := range append(t.Indexes[:len(t.Indexes):len(t.Indexes)], listIndexes[t.Kind]...) {
+			if err := l.once(indexDDL(t, x)); err != nil {
+				return "", err
+			}
+		}
+	}
+	for text := range strings.SplitSeq(ourTables, ";") {
+		if err := l.once(text); err != nil {
+			return "", err
+		}
+	}
+	if storeID, err = l.word(readKey, keyStoreID); err != nil {
+		return "", err
+	}
+	if storeID == "" {
+		storeID = uuid.NewString()
+		if err := setKey(l, keyStoreID, storeID); err != nil {
+			return "", err
+		}
+	}
+	return storeID, l.once(fmt.Sprintf("PRAGMA user_version = %d", ports.SchemaVersion))
+}
+
+func mendTable(l *link, t *ports.Table) error {
+	present := map[string]bool{}
+	err := l.query(`SELECT name FROM pragma_table_info(?)`, func(row []driver.Value) error {
+		name, _ := row[0].(string)
+		present[name] = true
+		return nil
+	}, t.Name)
+	if err != nil {
+		return err
+	}
+	if len(present) == 0 {
+		return l.once(tableDDL(t))
+	}
+	for _, c := range tableColumns(t) {
+		if present[c.Name] || c.Type == ports.Identity {
+			continue
+		}
+		if err := l.once(fmt.Sprintf(`ALTER TABLE "%s" ADD COLUMN %s`, t.Name, columnDDL(c))); err != nil {
+			return err
+		}
+	}
+	if !present["OrderKey"] {
+		return takeOver(l, t)
+	}
+	return nil
+}
