@@ -103,24 +103,26 @@ func statusOf(a model.Answer) int {
 func TestTheDoorAnswersTheRecordedStreamAsTheModelSays(t *testing.T) {
 	t.Parallel()
 	stream := recorded(t)
-	client := within(t, newMemory())
-	m := model.New(model.Options{})
-	for pass := range 2 {
-		want, err := m.Ingest("s", bytes.NewReader(stream))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := client.Stream(t.Context(), "s", bytes.NewReader(stream))
-		if err != nil || len(got) != len(want) {
-			t.Fatalf("%d answers, want %d: %v", len(got), len(want), err)
-		}
-		for i := range want {
-			if told := toldBy(got[i]); told != plain(want[i]) {
-				t.Errorf("pass %d, line %d is answered %+v %s, want %+v", pass+1, i+1, told, got[i].Reason, plain(want[i]))
+	onEach(t, func(t *testing.T, store ports.LocalStore) {
+		client := within(t, store)
+		m := model.New(model.Options{})
+		for pass := range 2 {
+			want, err := m.Ingest("s", bytes.NewReader(stream))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := client.Stream(t.Context(), "s", bytes.NewReader(stream))
+			if err != nil || len(got) != len(want) {
+				t.Fatalf("%d answers, want %d: %v", len(got), len(want), err)
+			}
+			for i := range want {
+				if told := toldBy(got[i]); told != plain(want[i]) {
+					t.Errorf("pass %d, line %d is answered %+v %s, want %+v", pass+1, i+1, told, got[i].Reason, plain(want[i]))
+				}
 			}
 		}
-	}
-	e2e.Compare(t, client, m)
+		e2e.Compare(t, client, m)
+	})
 }
 
 func TestTheDoorAndTheModelAgreeOnHardActions(t *testing.T) {
@@ -148,16 +150,18 @@ func TestTheDoorAndTheModelAgreeOnHardActions(t *testing.T) {
 	for name, actions := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := within(t, newMemory())
-			m := model.New(model.Options{})
-			for _, a := range actions {
-				settings := json.RawMessage(a[1])
-				want, got := plain(m.Apply(a[0], settings)), client.Do(t, a[0], settings)
-				if told := toldBy(got); told != want || got.Status != statusOf(want) {
-					t.Errorf("%s %s\nis answered %+v (%d, %s)\nwant        %+v", a[0], fmt.Sprintf("%.300s", a[1]), told, got.Status, got.Reason, want)
+			onEach(t, func(t *testing.T, store ports.LocalStore) {
+				client := within(t, store)
+				m := model.New(model.Options{})
+				for _, a := range actions {
+					settings := json.RawMessage(a[1])
+					want, got := plain(m.Apply(a[0], settings)), client.Do(t, a[0], settings)
+					if told := toldBy(got); told != want || got.Status != statusOf(want) {
+						t.Errorf("%s %s\nis answered %+v (%d, %s)\nwant        %+v", a[0], fmt.Sprintf("%.300s", a[1]), told, got.Status, got.Reason, want)
+					}
 				}
-			}
-			e2e.Compare(t, client, m)
+				e2e.Compare(t, client, m)
+			})
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // flaky is a local store whose plugin dies again and again: before a batch took effect, after it did but before the answer,
 // or so that the answer never comes.
-type flaky struct{ *memory }
+type flaky struct{ ports.LocalStore }
 
 var errDied = ports.Errorf(ports.BackendGone, "flaky: commit", "the plugin died")
 
@@ -20,7 +20,7 @@ func (s flaky) Commit(ctx context.Context, b ports.CommitBatch) (ports.Pending, 
 	if fate == 0 {
 		return nil, errDied
 	}
-	pending, err := s.memory.Commit(ctx, b)
+	pending, err := s.LocalStore.Commit(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -50,16 +50,18 @@ func (hung) Wait(ctx context.Context) ([]ports.Decision, error) {
 
 func TestAStoreThatDiesAgainAndAgainLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
-	w := startWorkload(t, within(t, flaky{newMemory()}), 2*time.Millisecond)
-	<-time.After(4 * time.Second)
-	w.end()
-	w.client.Settle(t)
-	w.check()
-	t.Logf("%d writes, %d of them deferred, slowest answer %s", w.writes, w.deferred, w.slowest.Round(time.Millisecond))
-	if w.slowest > callerLimit {
-		t.Errorf("a caller waited %s", w.slowest)
-	}
-	for _, f := range w.failures {
-		t.Errorf("a write was not acknowledged: %s", f)
-	}
+	onEach(t, func(t *testing.T, store ports.LocalStore) {
+		w := startWorkload(t, within(t, flaky{store}), 5*time.Millisecond)
+		<-time.After(4 * time.Second)
+		w.end()
+		w.client.Settle(t)
+		w.check()
+		t.Logf("%d writes, %d of them deferred, slowest answer %s", w.writes, w.deferred, w.slowest.Round(time.Millisecond))
+		if w.slowest > callerLimit {
+			t.Errorf("a caller waited %s", w.slowest)
+		}
+		for _, f := range w.failures {
+			t.Errorf("a write was not acknowledged: %s", f)
+		}
+	})
 }
