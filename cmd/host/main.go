@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/hashicorp/go-hclog"
 
+	"holdfast/adapters/process"
 	"holdfast/internal/config"
 	"holdfast/internal/exitcode"
 	"holdfast/ports"
@@ -21,6 +22,7 @@ import (
 type commands struct {
 	globals
 
+	Serve     serveCommand     `cmd:"" help:"Run the host."`
 	Ingest    ingestCommand    `cmd:"" help:"Send files of actions to a running host."`
 	Export    exportCommand    `cmd:"" help:"Write the whole history as actions."`
 	Status    statusCommand    `cmd:"" help:"Tell how the host is, what waits, and what to do."`
@@ -70,7 +72,7 @@ type invocation struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, describe: process.Describe, launch: alone}
 	code := p.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
