@@ -136,25 +136,36 @@ func anys(row []driver.Value) []any {
 
 // decide decides one entry and takes in its effect.
 func (f *fold) decide(e *ports.Entry, rules ports.Rules) (ports.Decision, error) {
-	f.hopeful = e.Action == ports.AppendEvent
-	for {
+	if e.Action == ports.AppendEvent {
+		return f.decideEvent(e, rules)
+	}
+	effect, err := ports.Decide(e, f, rules)
+	if err != nil {
+		return ports.Decision{}, err
+	}
+	return effect.Decision, f.take(&effect, len(e.Record) > bulkyBytes)
+}
+
+// decideEvent decides an event as if it were new, which it nearly always is. Only where that stores nothing, or its GUID
+// turns out to be taken, is it decided again by what is there.
+func (f *fold) decideEvent(e *ports.Entry, rules ports.Rules) (ports.Decision, error) {
+	for _, f.hopeful = range []bool{true, false} {
 		effect, err := ports.Decide(e, f, rules)
+		delete(f.rows, place{events, e.EventGUID, 0}) // the file alone knows of events
 		if err != nil {
 			return ports.Decision{}, err
 		}
-		if f.hopeful && effect.Next != nil {
-			present, err := f.insertEvent(e.Key, effect.Next)
-			if err != nil {
-				return ports.Decision{}, err
-			}
-			if present {
-				f.hopeful = false
+		if effect.Next == nil {
+			if f.hopeful {
 				continue
 			}
 			return effect.Decision, nil
 		}
-		return effect.Decision, f.take(&effect, len(e.Record) > bulkyBytes)
+		if present, err := f.insertEvent(e.Key, effect.Next); err != nil || !present {
+			return effect.Decision, err
+		}
 	}
+	return ports.Decision{}, ports.Errorf(ports.Internal, "sqlite: commit", "event %s is neither there nor new", e.EventGUID)
 }
 
 func (f *fold) insertEvent(key string, h *ports.Held) (present bool, err error) {

@@ -104,3 +104,35 @@ func tryCommit(s *Store, b ports.CommitBatch) ([]ports.Decision, error) {
 	}
 	return p.Wait(context.Background())
 }
+
+// entry is a live write that came at a time made of its Seq.
+func entry(seq uint64, action ports.Action, key, record string) ports.Entry {
+	e := ports.Entry{
+		Seq: seq, Action: action, Class: ports.Live, Key: key, Record: []byte(record),
+		ReceivedMs: 1796004734800 + int64(seq), Host: "11111111", Actor: "ops", Origin: ports.OriginHTTP,
+	}
+	if record == "" {
+		e.Record = nil
+	}
+	return e
+}
+
+func upsert(seq uint64, key, record string) ports.Entry {
+	return entry(seq, ports.UpsertWorkItem, key, record)
+}
+
+func patch(seq uint64, key, record string) ports.Entry {
+	return entry(seq, ports.UpdateWorkItem, key, record)
+}
+
+func event(seq uint64, key, guid, record string) ports.Entry {
+	e := entry(seq, ports.AppendEvent, key, record)
+	e.EventGUID = guid
+	return e
+}
+
+func attempt(seq uint64, action ports.Action, key string, number int64, record string) ports.Entry {
+	e := entry(seq, action, key, record)
+	e.Number = number
+	return e
+}

@@ -64,7 +64,6 @@ func (f *fold) replace(row *ports.Row) (refused, err error) {
 	if l == nil || row.Key == "" || row.Kind == ports.KindEvent && row.GUID == "" {
 		return ports.InField(ports.Invalid, "Key", "a row of kind %q without its key", row.Kind), nil
 	}
-	f.hopeful = false
 	r, err := f.find(placeOf(row.Kind, row.Key, row.GUID, row.Number))
 	if err != nil {
 		return nil, err

@@ -1,0 +1,251 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"holdfast/ports"
+)
+
+// A store in memory that calls the same Decide says what the file must hold after any writes, however they are cut into
+// batches, folded, cached and reopened.
+
+type memory struct {
+	held map[place]*ports.Held
+	gone map[grave]bool
+	keys map[string]string // of events: their items
+}
+
+func newMemory() *memory {
+	return &memory{held: map[place]*ports.Held{}, gone: map[grave]bool{}, keys: map[string]string{}}
+}
+
+func (m *memory) Item(key string) (*ports.Held, error) { return m.held[place{items, key, 0}], nil }
+func (m *memory) Event(id string) (*ports.Held, error) { return m.held[place{events, id, 0}], nil }
+func (m *memory) Attempt(key string, n int64) (*ports.Held, error) {
+	return m.held[place{attempts, key, n}], nil
+}
+func (m *memory) Manifest(key string) (*ports.Held, error) {
+	return m.held[place{manifests, key, 0}], nil
+}
+func (m *memory) Gone(k ports.Kind, key string) (bool, error) { return m.gone[grave{k, key}], nil }
+
+func (m *memory) commit(t *rapid.T, e *ports.Entry, rules ports.Rules) ports.Decision {
+	effect, err := ports.Decide(e, m, rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if effect.Revive {
+		delete(m.gone, grave{effect.Kind, effect.Key})
+	}
+	at := placeOf(effect.Kind, effect.Key, effect.GUID, effect.Number)
+	switch {
+	case effect.Bury:
+		delete(m.held, at)
+		m.gone[grave{effect.Kind, effect.Key}] = true
+	case effect.Next != nil:
+		m.held[at] = effect.Next
+		if effect.Kind == ports.KindEvent {
+			m.keys[effect.GUID] = effect.Key
+		}
+	}
+	return effect.Decision
+}
+
+var (
+	modelKeys   = []string{"w1", "W1", "w1 ", "wé", "we\u0301", "a'b\"c%_"}
+	modelValues = []string{
+		`null`, `""`, `{}`, `[]`, `[ ]`, `0`, `-0`, `1`, `1.0`, `1e2`, `9007199254740993`, `18446744073709551615`, `"Pending"`, `"Complete"`,
+		`"\u0041"`, `"\ud800"`, `"a\u0000b"`, `"x\/y"`, `"é\n"`, `true`, `false`, `{"a":1, "a":2}`, `[1,null]`, `"2026-11-30T02:00:00Z"`,
+		`"2026-11-30T03:00:00.001+01:00"`, `"soon"`, `0.5`,
+	}
+	modelMembers = map[ports.Kind][]string{
+		ports.KindItem: {"Status", "LastEventAt", "EnqueuedAt", "CompletedAt", "Settings", "Result", "Priority", "Health", "HealthComputedAt",
+			"CancelRequested", "AttemptNumber", "Capability", "Unknown", "$raw", "$$x"},
+		ports.KindEvent:    {"EventType", "Payload", "BeaconID", "Seq", "EmittedAt", "Unknown", "$absent"},
+		ports.KindAttempt:  {"BeaconID", "OtherBeaconIDs", "Outcome", "Error", "ErrorMessage", "CompletedAt", "DispatchedAt", "StartedAt", "Unknown"},
+		ports.KindManifest: {"Status", "StopTime", "StartTime", "ElapsedMs", "Output", "Log", "OperationHash"},
+	}
+)
+
+func someEntry(family ports.Family) *rapid.Generator[ports.Entry] {
+	return rapid.Custom(func(t *rapid.T) ports.Entry {
+		writes := ports.Writes[:5]
+		if family == ports.Manifest {
+			writes = ports.Writes[5:]
+		}
+		action := rapid.SampledFrom(writes).Draw(t, "action")
+		key := rapid.SampledFrom(modelKeys).Draw(t, "key")
+		kind := map[ports.Action]ports.Kind{
+			ports.AppendEvent: ports.KindEvent, ports.InsertAttempt: ports.KindAttempt, ports.UpdateAttemptOutcome: ports.KindAttempt,
+			ports.UpsertManifest: ports.KindManifest,
+		}[action]
+		if kind == "" {
+			kind = ports.KindItem
+		}
+		var parts []string
+		if rapid.Bool().Draw(t, "with key") {
+			parts = append(parts, fmt.Sprintf("%q:%s", ports.TableOf(kind).Key, ports.AppendQuoted(nil, key)))
+		}
+		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(modelMembers[kind]), 0, 6, rapid.ID).Draw(t, "members") {
+			parts = append(parts, fmt.Sprintf("%q:%s", name, rapid.SampledFrom(modelValues).Draw(t, name)))
+		}
+		e := entry(0, action, key, "{"+strings.Join(parts, ",")+"}")
+		if action == ports.RemoveManifest {
+			e.Record = nil
+		}
+		e.Number = rapid.Int64Range(1, 2).Draw(t, "number")
+		e.EventGUID = rapid.SampledFrom([]string{"g1", "g2", "g3", "g4"}).Draw(t, "guid")
+		e.GUIDGiven = rapid.Bool().Draw(t, "given")
+		if rapid.IntRange(0, 3).Draw(t, "class") == 0 {
+			e.Class = ports.Reflush
+		}
+		return e
+	})
+}
+
+func TestTheFileHoldsWhatAStoreInMemoryHolds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := 0
+	rapid.Check(t, func(t *rapid.T) {
+		run++
+		path := filepath.Join(dir, fmt.Sprint(run, ".db"))
+		defer os.Remove(path)
+		s, nonce := New(), ""
+		retention := rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "retention")
+		open := func() {
+			given := fmt.Appendf(nil, `{"path":%q}`, path)
+			if err := s.Configure(context.Background(), ports.Configuration{Options: given}); err != nil {
+				t.Fatal(err)
+			}
+			err := s.Open(context.Background(), ports.Opening{HostID: host, Nonce: nonce, Next: nonce + "n", Retention: retention, Epochs: map[ports.Family]ports.Epoch{
+				ports.Queue: {ID: epoch, From: 1}, ports.Manifest: {ID: epoch, From: 1},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			nonce += "n"
+		}
+		open()
+		defer func() { _ = s.Close() }()
+		m := newMemory()
+		seqs := map[ports.Family]uint64{}
+		for range rapid.IntRange(1, 8).Draw(t, "rounds") {
+			type sent struct {
+				p       ports.Pending
+				want    []ports.Decision
+				entries []ports.Entry
+			}
+			var flight []sent
+			for range rapid.IntRange(1, 4).Draw(t, "batches") {
+				family := rapid.SampledFrom(ports.Families).Draw(t, "family")
+				entries := rapid.SliceOfN(someEntry(family), 1, 12).Draw(t, "entries")
+				var want []ports.Decision
+				b := ports.CommitBatch{Family: family, Epoch: epoch, After: seqs[family]}
+				for i := range entries {
+					seqs[family]++
+					entries[i].Seq, entries[i].ReceivedMs = seqs[family], 1796004734800+int64(seqs[family])
+					want = append(want, m.commit(t, &entries[i], ports.Rules{HostID: host, Retention: retention}))
+				}
+				b.Through, b.Entries = seqs[family], entries
+				p, err := s.Commit(context.Background(), b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				flight = append(flight, sent{p, want, entries})
+			}
+			for _, f := range flight {
+				got, err := f.p.Wait(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, e := range f.entries {
+					if fmt.Sprint(plain(got[i:i+1])) != fmt.Sprint(plain(f.want[i:i+1])) {
+						t.Fatalf("%s of %q %s: decided %v, want %v", e.Action, e.Key, e.Record, plain(got[i:i+1]), plain(f.want[i:i+1]))
+					}
+				}
+			}
+			if rapid.IntRange(0, 3).Draw(t, "reopen") == 0 {
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = New()
+				open()
+			}
+			compare(t, s, m)
+		}
+	})
+}
+
+func plain(list []ports.Decision) []string {
+	var all []string
+	for _, d := range list {
+		all = append(all, fmt.Sprint(d.Seq, d.Outcome, d.Err))
+	}
+	return all
+}
+
+// compare reads everything back through the exporter and by key.
+func compare(t *rapid.T, s *Store, m *memory) {
+	t.Helper()
+	got := map[place]ports.Row{}
+	for _, f := range ports.Families {
+		var after *ports.Cursor
+		for {
+			page, err := s.Export(context.Background(), ports.ExportQuery{Family: f, After: after, Limit: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page.Rows {
+				p := placeOf(r.Kind, r.Key, r.GUID, r.Number)
+				if _, twice := got[p]; twice {
+					t.Fatalf("exported twice: %v", p)
+				}
+				got[p] = r
+			}
+			if after = page.Next; after == nil {
+				break
+			}
+		}
+	}
+	order := func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.layout.table.Kind, b.layout.table.Kind), cmp.Compare(a.key, b.key), cmp.Compare(a.number, b.number))
+	}
+	if a, b := slices.SortedFunc(maps.Keys(got), order), slices.SortedFunc(maps.Keys(m.held), order); !slices.Equal(a, b) {
+		t.Fatalf("the file has %v\nwant         %v", a, b)
+	}
+	for p, want := range m.held {
+		row := got[p]
+		record, err := ports.ParseRecord(p.layout.table, row.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !record.Same(want.Record) || row.First != want.First || row.Change != want.Change {
+			t.Fatalf("%v\ngot  %s %+v %+v\nwant %s %+v %+v", p, row.Body, row.First, row.Change, want.Record.JSON(), want.First, want.Change)
+		}
+		if p.layout == events && row.Key != m.keys[p.key] {
+			t.Fatalf("event %s belongs to %q, want %q", p.key, row.Key, m.keys[p.key])
+		}
+		if p.layout == manifests && string(row.Body) != string(want.Record.JSON()) {
+			t.Fatalf("manifest is %s\nwant        %s", row.Body, want.Record.JSON())
+		}
+		if p.layout != items && p.layout != manifests {
+			continue
+		}
+		one, err := s.one(context.Background(), p.layout, p.key)
+		if err != nil || string(one.Body) != string(row.Body) {
+			t.Fatalf("read by key: %s, %v", one.Body, err)
+		}
+	}
+}
