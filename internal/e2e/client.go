@@ -8,11 +8,20 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"testing"
 	"time"
 
 	"holdfast/internal/model"
 )
+
+// T is what these helpers need of a test: a testing.TB and a rapid.T both have it.
+type T interface {
+	Helper()
+	Context() context.Context
+	Errorf(format string, args ...any)
+	Error(args ...any)
+	Fatalf(format string, args ...any)
+	Fatal(args ...any)
+}
 
 // Client talks to a host as a caller does.
 type Client struct {
@@ -65,7 +74,7 @@ func (c *Client) Send(ctx context.Context, key, action string, settings json.Raw
 }
 
 // Do is Send for a host that must answer.
-func (c *Client) Do(t testing.TB, action string, settings json.RawMessage) Answer {
+func (c *Client) Do(t T, action string, settings json.RawMessage) Answer {
 	t.Helper()
 	a, err := c.Send(t.Context(), "", action, settings)
 	if err != nil {
@@ -102,7 +111,7 @@ func (c *Client) do(req *http.Request) (a Answer, err error) {
 }
 
 // Settle waits until the local store has everything that was acknowledged.
-func (c *Client) Settle(t testing.TB) {
+func (c *Client) Settle(t T) {
 	t.Helper()
 	if err := await(func() error { return c.backlog(t.Context()) }); err != nil {
 		t.Fatalf("the local store does not catch up: %v", err)
@@ -174,7 +183,7 @@ func (c *Client) Stream(ctx context.Context, name string, lines io.Reader) ([]An
 }
 
 // pages reads a list to its end, page after page.
-func (c *Client) pages(t testing.TB, path string, query url.Values, of func(Answer) []json.RawMessage) []model.Object {
+func (c *Client) pages(t T, path string, query url.Values, of func(Answer) []json.RawMessage) []model.Object {
 	t.Helper()
 	var all []model.Object
 	for range 10_000 {
@@ -200,7 +209,7 @@ func (c *Client) pages(t testing.TB, path string, query url.Values, of func(Answ
 	return nil
 }
 
-func record(t testing.TB, path string, text json.RawMessage) model.Object {
+func record(t T, path string, text json.RawMessage) model.Object {
 	t.Helper()
 	r, err := model.ParseObject(text)
 	if err != nil {
@@ -210,25 +219,25 @@ func record(t testing.TB, path string, text json.RawMessage) model.Object {
 }
 
 // Items reads all work items, newest first, whole.
-func (c *Client) Items(t testing.TB) []model.Object {
+func (c *Client) Items(t T) []model.Object {
 	t.Helper()
 	return c.pages(t, "/v1/work-items", url.Values{"bodies": {"true"}, "limit": {"200"}}, func(a Answer) []json.RawMessage { return a.WorkItems })
 }
 
 // Events reads the events of a work item in their order.
-func (c *Client) Events(t testing.TB, hash string) []model.Object {
+func (c *Client) Events(t T, hash string) []model.Object {
 	t.Helper()
 	return c.pages(t, "/v1/work-items/"+url.PathEscape(hash)+"/events", url.Values{"bodies": {"true"}, "limit": {"3"}}, func(a Answer) []json.RawMessage { return a.Events })
 }
 
 // Attempts reads the attempts of a work item by number.
-func (c *Client) Attempts(t testing.TB, hash string) []model.Object {
+func (c *Client) Attempts(t T, hash string) []model.Object {
 	t.Helper()
 	return c.pages(t, "/v1/work-items/"+url.PathEscape(hash)+"/attempts", url.Values{"limit": {"2"}}, func(a Answer) []json.RawMessage { return a.Attempts })
 }
 
 // Manifests reads all manifests, newest first, whole.
-func (c *Client) Manifests(t testing.TB) []model.Object {
+func (c *Client) Manifests(t T) []model.Object {
 	t.Helper()
 	return c.pages(t, "/v1/manifests", url.Values{"bodies": {"true"}, "limit": {"50"}}, func(a Answer) []json.RawMessage { return a.Manifests })
 }

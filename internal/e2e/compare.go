@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
-	"testing"
 
 	"holdfast/internal/model"
 )
 
 // Compare holds all that a host answers against the model: every record member by member, byte for byte, nothing more and
 // nothing less, events in the order of their acceptance.
-func Compare(t testing.TB, c *Client, m *model.Model) {
+func Compare(t T, c *Client, m *model.Model) {
 	t.Helper()
 	items := byKey(t, c.Items(t), "WorkItemHash")
 	for _, hash := range m.Items() {
@@ -38,7 +37,7 @@ func Compare(t testing.TB, c *Client, m *model.Model) {
 }
 
 // CompareKey holds one work item with its events and attempts against the model.
-func CompareKey(t testing.TB, c *Client, m *model.Model, hash string) {
+func CompareKey(t T, c *Client, m *model.Model, hash string) {
 	t.Helper()
 	a, err := c.Get(t.Context(), "/v1/work-items/"+url.PathEscape(hash), nil)
 	if err != nil {
@@ -49,8 +48,18 @@ func CompareKey(t testing.TB, c *Client, m *model.Model, hash string) {
 	report(t, "work item "+hash, model.DiffRecords(model.KindAttempt, m.Attempts(hash), c.Attempts(t, hash)))
 }
 
+// CompareManifest holds one manifest against the model.
+func CompareManifest(t T, c *Client, m *model.Model, hash string) {
+	t.Helper()
+	a, err := c.Get(t.Context(), "/v1/manifests/"+url.PathEscape(hash), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, "manifest "+hash, model.DiffRecords(model.KindManifest, some(m.Manifest(hash)), some(whole(t, a.Manifest))))
+}
+
 // Counted counts what a host answers.
-func Counted(t testing.TB, c *Client, keys []string) model.Counts {
+func Counted(t T, c *Client, keys []string) model.Counts {
 	t.Helper()
 	n := model.Counts{Items: len(c.Items(t)), Manifests: len(c.Manifests(t))}
 	for _, hash := range keys {
@@ -60,7 +69,7 @@ func Counted(t testing.TB, c *Client, keys []string) model.Counts {
 	return n
 }
 
-func byKey(t testing.TB, records []model.Object, key string) map[string]model.Object {
+func byKey(t T, records []model.Object, key string) map[string]model.Object {
 	t.Helper()
 	known := map[string]model.Object{}
 	for _, r := range records {
@@ -72,7 +81,7 @@ func byKey(t testing.TB, records []model.Object, key string) map[string]model.Ob
 	return known
 }
 
-func whole(t testing.TB, text json.RawMessage) model.Object {
+func whole(t T, text json.RawMessage) model.Object {
 	t.Helper()
 	if text == nil || string(text) == "null" {
 		return nil
@@ -87,7 +96,7 @@ func some(o model.Object) []model.Object {
 	return []model.Object{o}
 }
 
-func report(t testing.TB, what string, differences []string) {
+func report(t T, what string, differences []string) {
 	t.Helper()
 	for _, d := range differences {
 		t.Errorf("%s: %s", what, d)

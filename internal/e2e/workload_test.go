@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -134,23 +133,6 @@ func (w *workload) check() {
 		e2e.CompareKey(w.t, w.client, w.model, hash)
 	}
 	for _, run := range w.runs {
-		a, err := w.client.Get(w.t.Context(), "/v1/manifests/"+run, url.Values{})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		want := w.model.Manifest(run)
-		if (want != nil) != a.Success {
-			w.t.Errorf("manifest %s is there: %v, want %v", run, a.Success, want != nil)
-		}
-		if want == nil || !a.Success {
-			continue
-		}
-		got, err := model.ParseObject(a.Manifest)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		for _, d := range model.DiffRecord(model.KindManifest, want, got) {
-			w.t.Errorf("manifest %s: %s", run, d)
-		}
+		e2e.CompareManifest(w.t, w.client, w.model, run)
 	}
 }

@@ -196,8 +196,8 @@ func (m *Model) appendEvent(w write, origin string) Answer {
 
 // content is what a name for an event ends in, so that only equal content can merge.
 func content(e Object) string {
-	return fmt.Sprintf("%q %q %q %q %q %s", e.Text("WorkItemHash"), e.Text("EventType"), e.Text("FromStatus"),
-		e.Text("ToStatus"), e.Text("BeaconID"), e.Get("Payload"))
+	return fmt.Sprintf("%s %s %s %s %s %s", e.Get("WorkItemHash"), e.Get("EventType"), e.Get("FromStatus"), e.Get("ToStatus"),
+		e.Get("BeaconID"), e.Get("Payload"))
 }
 
 func (m *Model) insertAttempt(w write) Answer {
