@@ -133,15 +133,14 @@ func at(t *testing.T, server string, args ...string) outcome {
 // wants checks an outcome: the exit code, and texts that must stand in what was printed.
 func (o outcome) wants(t *testing.T, code int, texts ...string) {
 	t.Helper()
-	if o.code != code {
-		t.Errorf("exit code %d, not %d", o.code, code)
-	}
+	said, asExpected := o.stdout+o.stderr, o.code == code
 	for _, text := range texts {
-		if !strings.Contains(o.stdout+o.stderr, text) {
+		if !strings.Contains(said, text) {
 			t.Errorf("it does not say %q", text)
+			asExpected = false
 		}
 	}
-	if t.Failed() {
-		t.Logf("stdout:\n%s\nstderr:\n%s", o.stdout, o.stderr)
+	if !asExpected {
+		t.Errorf("exit code %d, want %d; it said\n%.2000s", o.code, code, said)
 	}
 }
