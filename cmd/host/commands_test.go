@@ -29,17 +29,17 @@ func TestListsShowTheirRecordsInColumns(t *testing.T) {
 			}
 			return core.Answer{Payload: "WorkItems", List: true, Value: []byte(`[{"WorkItemHash":"b","Status":"Complete"}]`)}
 		case ports.EventQuery:
-			return core.Answer{Payload: "Events", List: true, Value: []byte(`[{"EventType":"dispatched","Seq":3,"Payload":{"x":1}}]`)}
+			return core.Answer{Payload: "Events", List: true, Value: []byte(`[{"EventType":"dispatched","Seq":3,"Payload":{"x":1},"OrderKey":"01767225600000-0000000000000007-h"}]`)}
 		case ports.AttemptQuery:
-			return core.Answer{Payload: "Attempts", List: true, Value: []byte(`[{"AttemptNumber":2,"Outcome":"Complete"}]`)}
+			return core.Answer{Payload: "Attempts", List: true, Value: []byte(`[{"AttemptNumber":2,"Outcome":"Complete","DispatchedAt":"2026-01-01","ErrorMessage":"no"}]`)}
 		}
 		return core.Answer{Payload: "Manifests", List: true, Stale: true}
 	}}
 	server := host.serve(t)
 	at(t, server, "items").wants(t, exitcode.OK, "WorkItemHash", "a  ", `no\x1b[31m route...`, "1 record; there are more; see --all")
 	at(t, server, "items", "--all", "--limit", "1").wants(t, exitcode.OK, "a  ", "b  ")
-	at(t, server, "events", "a").wants(t, exitcode.OK, "dispatched", `{"x":1}`)
-	at(t, server, "attempts", "a/b").wants(t, exitcode.OK, "2  ", "Complete")
+	at(t, server, "events", "a").wants(t, exitcode.OK, "2026-01-01T00:00:00.000Z  dispatched", `{"x":1}`)
+	at(t, server, "attempts", "a/b").wants(t, exitcode.OK, "\n2                        2026-01-01           Complete  no\n")
 	at(t, server, "manifests").wants(t, exitcode.OK, "0 records; the local store is behind")
 	at(t, server, "items", "--limit", "501").wants(t, exitcode.Usage, "501 is more than 500")
 	at(t, server, "items", "--order", "up").wants(t, exitcode.Usage)
@@ -70,11 +70,11 @@ func TestARecordIsShownMemberByMember(t *testing.T) {
 		if q == "absent" {
 			return core.Answer{Situation: core.NotFound, Payload: "WorkItem"}
 		}
-		return core.Answer{Payload: "WorkItem", Value: []byte(`{"WorkItemHash":"..","Settings":{"b":1,"a":[2]},"Note":"two\nlines"}`), Incomplete: true}
+		return core.Answer{Payload: "WorkItem", Value: []byte(`{"WorkItemHash":"..","RunID":null,"Settings":{"b":1,"a":[2]},"Note":"two\nlines"}`), Incomplete: true}
 	}}
 	server := host.serve(t)
 	got := at(t, server, "item", "..")
-	got.wants(t, exitcode.OK, "Settings      {\"b\":1,\"a\":[2]}\n", `two\nlines`, "may be incomplete")
+	got.wants(t, exitcode.OK, "WorkItemHash  ..\nRunID\nSettings      {\"b\":1,\"a\":[2]}\n", `two\nlines`, "may be incomplete")
 	if host.orders[0] != ".." {
 		t.Errorf("asked for %q", host.orders[0])
 	}
@@ -223,7 +223,7 @@ func TestDoctorSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	if err := os.Chmod(plugin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	runProgram(t, sqlite, "doctor", "--config", file).wants(t, exitcode.OK, "ok    config", "ok    data            "+data+" can be written to", "ok    disk", "ok    plugin local    sqlite 1")
+	runProgram(t, sqlite, "doctor", "--config", file).wants(t, exitcode.OK, "ok    config", "ok    data               "+data+" can be written to", "ok    disk", "ok    plugin local       sqlite 1")
 	runProgram(t, described(ports.Description{}, errors.New("it dies")), "doctor", "--config", file).wants(t, exitcode.Failed, "does not start: it dies")
 	runProgram(t, sqlite, "doctor", "--config", fileOf(t, "bad.hcl", "listn = 1\n")).wants(t, exitcode.Failed, "fail  config")
 
@@ -231,7 +231,7 @@ func TestDoctorSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		Families: []core.FamilyStatus{{Family: ports.Queue, Backlog: 5000, OldestMs: 60_000, SetAside: 2, Journal: core.JournalStatus{Full: true, Bytes: 10, Limit: 10}}},
 		Backends: []core.BackendStatus{{Name: "local", Local: true, State: "waiting-for-beacon", Detail: "refused"}}}}
 	runProgram(t, sqlite, "doctor", "--config", file, "--server", host.serve(t)).wants(t, exitcode.Failed,
-		"fail  host", "the store is away", "fail  journal queue", "warn  backlog queue   5000 writes, the oldest 1m old", "warn  set aside queue 2 writes", "fail  backend local")
+		"fail  host", "the store is away", "fail  journal queue", "warn  backlog queue      5000 writes, the oldest 1m old", "warn  set aside queue    2 writes", "fail  backend local")
 }
 
 func appendTo(path, text string) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -60,10 +61,15 @@ func valueText(raw json.RawMessage) string {
 }
 
 // table writes rows of cells in columns.
-type table struct{ out *tabwriter.Writer }
+type table struct {
+	out   io.Writer
+	lines *bytes.Buffer
+	cells *tabwriter.Writer
+}
 
 func newTable(out io.Writer, head ...string) table {
-	t := table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	lines := &bytes.Buffer{}
+	t := table{out, lines, tabwriter.NewWriter(lines, 0, 0, 2, ' ', 0)}
 	if len(head) > 0 {
 		t.row(head...)
 	}
@@ -74,10 +80,22 @@ func (t table) row(cells ...string) {
 	for i := range cells {
 		cells[i] = clean(cells[i])
 	}
-	fmt.Fprintln(t.out, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	fmt.Fprintln(t.cells, strings.Join(cells, "\t"))
 }
 
-func (t table) flush() error { return t.out.Flush() }
+// flush prints the rows, without the blanks that fill up their last cells.
+func (t table) flush() error {
+	if err := t.cells.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(t.lines.String()) {
+		if _, err := fmt.Fprintln(t.out, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	t.lines.Reset()
+	return nil
+}
 
 // moment gives a time for people, with its age.
 func moment(at time.Time) string {

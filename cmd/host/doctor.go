@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (c *checkup) foundf(verdict, what, format string, args ...any) {
 	if verdict == fails {
 		c.failed++
 	}
-	fmt.Fprintf(c.in.stdout, "%-5s %-15s %s\n", verdict, what, clean(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(c.in.stdout, "%-5s %-18s %s\n", verdict, what, clean(fmt.Sprintf(format, args...)))
 }
 
 const doctorTimeout = 10 * time.Second
@@ -170,7 +171,7 @@ func (c *checkup) host(cfg *config.Config) {
 		c.foundf(fails, "host", "answers at %s, but is not ready: %s", host.base, s.Detail)
 		c.status(&s)
 	default:
-		c.foundf(fine, "host", "%s answers at %s, up %s", s.Version, host.base, s.Uptime)
+		c.foundf(fine, "host", "answers at %s, version %s, up %s", host.base, cmp.Or(s.Version, "unknown"), s.Uptime)
 		c.status(&s)
 	}
 }

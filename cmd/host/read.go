@@ -82,7 +82,7 @@ type eventsCommand struct {
 
 func (c eventsCommand) Run(in *invocation) error {
 	return in.list(pathOf("/v1/work-items/", c.Hash, "/events"), "Events", url.Values{"order": {c.Order}, "bodies": {"true"}}, c.listFlags,
-		[]string{"EmittedAt", "EventType", "FromStatus", "ToStatus", "BeaconID", "Seq", "EventGUID", "Payload"})
+		[]string{eventTime, "EventType", "FromStatus", "ToStatus", "BeaconID", "Seq", "EventGUID", "Payload"})
 }
 
 // attemptsCommand is `holdfast attempts`.
@@ -145,12 +145,34 @@ func addRows(t table, answer []byte, payload string, columns []string, n *int) e
 	for _, record := range records {
 		cells := make([]string, len(columns))
 		for i, column := range columns {
-			cells[i] = brief(valueText(record[column]), 100)
+			cells[i] = brief(cellOf(record, column), 100)
 		}
 		t.row(cells...)
 		*n++
 	}
 	return nil
+}
+
+// eventTime is the column of when an event was: as it says itself, or else when it was received.
+const eventTime = "EmittedAt"
+
+// cellOf gives a member of a record as a cell. Hubs call some members of an attempt otherwise than their columns are called.
+func cellOf(record map[string]json.RawMessage, column string) string {
+	if text := valueText(record[column]); text != "" {
+		return text
+	}
+	if column == eventTime {
+		ms, _, _ := strings.Cut(valueText(record["OrderKey"]), "-")
+		if n, err := strconv.ParseInt(ms, 10, 64); err == nil {
+			return ports.FormatMs(n)
+		}
+	}
+	for _, c := range ports.Attempts.Members {
+		if c.Name == column && c.Alias != "" {
+			return valueText(record[c.Alias])
+		}
+	}
+	return ""
 }
 
 // remark tells on standard error what a table does not show.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,7 +49,7 @@ func (c statusCommand) Run(in *invocation) error {
 	if !s.Ready {
 		state = "not ready: " + s.Detail
 	}
-	fmt.Fprintf(in.stdout, "holdfast %s, up %s, ack %s: %s\n\n", clean(s.Version), clean(s.Uptime), clean(string(s.Ack)), clean(state))
+	fmt.Fprintf(in.stdout, "holdfast %s, up %s, ack %s: %s\n\n", clean(cmp.Or(s.Version, "of unknown version")), clean(s.Uptime), clean(string(s.Ack)), clean(state))
 	families := newTable(in.stdout, "FAMILY", "HEAD", "BACKLOG", "OLDEST", "JOURNAL", "FREE", "ACCEPTED", "REFUSED", "SET ASIDE", "LOST")
 	for i := range s.Families {
 		familyRow(families, &s.Families[i])
