@@ -44,10 +44,15 @@ func (h *Host) plugins() []int {
 func (h *Host) Plugins() int { return len(h.plugins()) }
 
 // KillPlugins kills every plugin of the host with SIGKILL and says how many there were.
-func (h *Host) KillPlugins() int {
+func (h *Host) KillPlugins() int { return h.signalPlugins(syscall.SIGKILL) }
+
+// HangPlugins stops every plugin of the host where it is, with SIGSTOP.
+func (h *Host) HangPlugins() int { return h.signalPlugins(syscall.SIGSTOP) }
+
+func (h *Host) signalPlugins(signal syscall.Signal) int {
 	pids := h.plugins()
 	for _, pid := range pids {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+		_ = syscall.Kill(pid, signal)
 	}
 	return len(pids)
 }
