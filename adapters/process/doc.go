@@ -1,0 +1,22 @@
+// Package process starts backend plugins, keeps them running and stops them. A Process is a ports.LocalStore with all powers
+// (ports.As tells which of them the plugin declared) that outlives its children: calls go to the present child, and fail at
+// once with BackendGone while there is none.
+//
+//	dir, err := process.OpenRunDir("")          // private, short, swept after a crash of the host
+//	p, err := process.New(process.Spec{Name: "local", Kind: "sqlite", Path: "bin/plugins/holdfast-backend-sqlite", RunDir: dir.Path(), ...})
+//	err = p.Start(ctx)                          // an error: it can never start as it is
+//	defer p.Stop(ctx)
+//
+// go-plugin does the handshake and the connection; starting and ending the program is done here (runner.go), because a
+// plugin may print anything, hang, fork, ignore signals, or lose its host:
+//
+//	launch      check the file, start it, read the handshake, Describe, Configure; failure tells in our words what went wrong
+//	program     one start of one executable: its process group, its standard streams, its end
+//	stdout      the handshake among what else the program prints
+//	lines, entry, words    what it says on stderr, into the log, and the last of it for errors
+//	child       a program that can be called; health tells whether it still answers; stop ends it within a bound
+//	supervisor  the next child after a death, with backoff
+//	forward     ports.LocalStore and the powers
+//
+// Every child runs in a process group of its own and dies with the host: its stdin ends, and on Linux the kernel kills it.
+package process

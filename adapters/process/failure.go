@@ -1,0 +1,90 @@
+//go:build unix
+
+package process
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"holdfast/ports"
+)
+
+// step is how far a launch came.
+type step string
+
+const (
+	handshaking step = "its handshake"
+	connecting  step = "a connection"
+	describing  step = "Describe"
+	configuring step = "Configure"
+)
+
+// strangerText is what every plugin that is built with go-plugin says when its cookie is missing.
+const strangerText = "not meant to be executed directly"
+
+// explainLaunch says why a launch failed, from what is known of the program rather than from the error that came of it. The
+// program's last lines stand behind it.
+func explainLaunch(ctx context.Context, p *program, at step, limit time.Duration, err error) error {
+	handshake, noise, fault := p.out.facts()
+	if handshake == "" && at != handshaking {
+		at = handshaking
+	} else if handshake != "" && at == handshaking {
+		at = connecting
+	}
+	said := p.words.said()
+	var e *ports.Error
+	switch {
+	case fault != nil:
+		e = about(p, ports.AsError(fault).Code, ports.AsError(fault).Message)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ports.Wrap(ports.Canceled, "launch", context.Canceled)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		e = about(p, ports.Unavailable, "gave no answer to "+string(at)+" within "+limit.String())
+		if at == handshaking {
+			e = about(p, ports.Unavailable, "printed no handshake within "+limit.String()+describeNoise(noise))
+		}
+	case p.dead() && at == handshaking && strings.Contains(strings.Join(said, "\n"), strangerText):
+		e = about(p, ports.Invalid, "is a plugin of another program: it does not know the cookie of holdfast's backends")
+	case p.dead():
+		e = about(p, ports.Unavailable, p.ending()+" before "+string(at)+describeNoise(noise))
+	default:
+		known := ports.AsError(err)
+		e = about(p, known.Code, "refused "+string(at)+": "+known.Message)
+		e.Field, e.Limit, e.Size = known.Field, known.Limit, known.Size
+		return e
+	}
+	if e.Code.Permanent() {
+		e.Field = "plugin"
+	}
+	return &obituary{brief: e, words: said}
+}
+
+func about(p *program, code ports.Code, message string) *ports.Error {
+	return &ports.Error{Code: code, Message: p.path + " " + message}
+}
+
+// obituary is an error with the last lines of the plugin that is meant.
+type obituary struct {
+	brief error
+	words []string
+}
+
+func (o *obituary) Unwrap() error { return o.brief }
+
+func (o *obituary) Error() string {
+	if len(o.words) == 0 {
+		return o.brief.Error()
+	}
+	return o.brief.Error() + "; its last lines:\n  " + strings.Join(o.words, "\n  ")
+}
+
+// brief gives an error's text without the lines, and the lines.
+func brief(err error) (text string, words []string) {
+	var o *obituary
+	if errors.As(err, &o) {
+		return o.brief.Error(), o.words
+	}
+	return err.Error(), nil
+}

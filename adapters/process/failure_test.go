@@ -1,0 +1,213 @@
+package process
+
+import (
+	"context"
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"holdfast/ports"
+)
+
+// The texts are what an operator reads when a plugin does not start, so they stand here word for word. PATH is the plugin.
+func TestAPluginThatDoesNotStartIsToldForWhatItIs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		habit string
+		code  ports.Code
+		text  string
+	}{
+		{"exit", ports.Unavailable, "PATH exited with code 3 before its handshake; its last lines:\n  cannot find my tape"},
+		{"only-banner", ports.Unavailable, `PATH exited with code 0 before its handshake; it printed "*** TAPE 1.0 ***" to stdout instead`},
+		{"flood", ports.Invalid, "plugin: PATH printed more than 64 KiB to stdout and no handshake among it; a plugin logs to stderr"},
+		{"protocol-2", ports.Invalid, "plugin: PATH speaks protocol 2, this holdfast speaks 1; install the plugin that belongs to this holdfast"},
+		{"tcp", ports.Invalid, "plugin: PATH listens on tcp, where every user of the machine could call it; a backend listens on a unix socket in $PLUGIN_UNIX_SOCKET_DIR"},
+		{"netrpc", ports.Invalid, `plugin: PATH speaks "netrpc", a backend speaks grpc`},
+		{"long-socket", ports.Invalid, "plugin: PATH listens on a socket whose path has 111 bytes, the limit is 107; give the socket a shorter name"},
+		{"stranger", ports.Invalid, "plugin: PATH is a plugin of another program: it does not know the cookie of holdfast's backends; its last lines:\n  This binary is a plugin. These are not meant to be executed directly."},
+		{"mute", ports.Unavailable, "PATH printed no handshake within 1s"},
+		{"describe-hangs", ports.Unavailable, "PATH gave no answer to Describe within 1s"},
+		{"refuse", ports.Invalid, "configure: path: lies outside the data directory"},
+	} {
+		t.Run(c.habit, func(t *testing.T) {
+			t.Parallel()
+			spec := specOf(t, hclog.NewNullLogger(), c.habit)
+			numbers := quick
+			if c.habit == "mute" || c.habit == "describe-hangs" {
+				numbers.start = time.Second
+			}
+			child, err := launch(t.Context(), &spec, spec.Logger, &numbers)
+			if err == nil {
+				child.discard(&numbers)
+				t.Fatal("it started")
+			}
+			if got := strings.ReplaceAll(err.Error(), spec.Path, "PATH"); got != c.text {
+				t.Errorf("it says:\n%s\nand not:\n%s", got, c.text)
+			}
+			if got := ports.CodeOf(err); got != c.code {
+				t.Errorf("code %q, want %q", got, c.code)
+			}
+			left, _ := filepath.Glob(spec.RunDir + "/plugin-dir*")
+			if len(left) != 0 {
+				t.Errorf("it left %v", left)
+			}
+		})
+	}
+}
+
+func TestAFileThatIsNoPluginIsToldForWhatItIs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "nothing"), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, path, text string }{
+		{"missing", filepath.Join(dir, "missing"), "plugin: PATH does not exist; install the plugin there, or name its place with `plugin = \"PATH\"`"},
+		{"dangling link", link, "plugin: PATH is a link to a file that does not exist"},
+		{"folder", dir, "plugin: PATH is a folder; name the executable in it"},
+		{"no x", file("plain", "x", 0o644), "plugin: PATH is not executable; try: chmod +x PATH"},
+		{"empty", file("empty", "", 0o755), "plugin: PATH is an empty file"},
+		{"text", file("text", "hello\n", 0o755), `plugin: PATH is no program; a script needs a first line such as "#!/usr/bin/env node"`},
+		{"lost interpreter", file("script", "#!/no/such/node\n", 0o755), "plugin: PATH cannot be started because its interpreter /no/such/node does not exist"},
+		{"other machine", file("arm", foreignELF(), 0o755), "plugin: PATH is built for arm64, this machine is amd64; install the plugin for linux/amd64"},
+		{"Windows", file("win", "MZ\x90\x00", 0o755), "plugin: PATH is a program for Windows, this machine is linux/amd64"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Describe(t.Context(), c.path, "memory", hclog.NewNullLogger())
+			if err == nil {
+				t.Fatal("it started")
+			}
+			if got := strings.ReplaceAll(err.Error(), c.path, "PATH"); got != c.text || ports.CodeOf(err) != ports.Invalid {
+				t.Errorf("it says (%s):\n%s\nand not:\n%s", ports.CodeOf(err), got, c.text)
+			}
+		})
+	}
+}
+
+// foreignELF is the head of a program for a 64-bit ARM.
+func foreignELF() string {
+	head := make([]byte, 64)
+	copy(head, "\x7fELF\x02\x01\x01")
+	binary.LittleEndian.PutUint16(head[16:], uint16(elf.ET_EXEC))
+	binary.LittleEndian.PutUint16(head[18:], uint16(elf.EM_AARCH64))
+	binary.LittleEndian.PutUint32(head[20:], 1)
+	return string(head)
+}
+
+func TestAPluginOfAnotherKindIsRefused(t *testing.T) {
+	t.Parallel()
+	spec := specOf(t, hclog.NewNullLogger())
+	spec.Kind = "sqlite"
+	p := prepare(t, spec)
+	err := p.Start(t.Context())
+	want := "start tape: plugin: " + spec.Path + ` is a plugin of the kind "memory", not "sqlite"`
+	if err == nil || err.Error() != want || ports.CodeOf(err) != ports.Invalid {
+		t.Errorf("got %v", err)
+	}
+	if s := p.Status(); s.State != Stopped || s.Running {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestTooLongARunDirectoryIsToldBeforeTheLaunch(t *testing.T) {
+	t.Parallel()
+	base := filepath.Join(t.TempDir(), strings.Repeat("d", 120))
+	if err := os.Mkdir(base, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := OpenRunDir(base)
+	if e := ports.AsError(err); e == nil || e.Code != ports.Invalid || e.Limit != 107 || e.Size < 200 || !strings.Contains(err.Error(), "set TMPDIR to a shorter path") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAPluginThatKeepsFailingIsTriedMoreAndMoreRarely(t *testing.T) {
+	t.Parallel()
+	spec := specOf(t, hclog.NewNullLogger(), "exit")
+	states := make(chan Status, 1000)
+	spec.Notify = func(s Status) { states <- s }
+	p := prepare(t, spec)
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatalf("what may pass is no error of Start: %v", err)
+	}
+	for s := range states {
+		if s.State == GivenUp {
+			if !strings.Contains(s.Detail, "exited with code 3") || !strings.Contains(s.Detail, "tried again at") || len(s.Words) == 0 {
+				t.Errorf("status %+v", s)
+			}
+			break
+		}
+	}
+	if err := p.Probe(t.Context(), ports.Queue); ports.CodeOf(err) != ports.BackendGone || !strings.Contains(err.Error(), "exited with code 3") {
+		t.Errorf("a call meanwhile: %v", err)
+	}
+}
+
+func TestANewFileEndsTheWait(t *testing.T) {
+	t.Parallel()
+	spec := specOf(t, hclog.NewNullLogger())
+	spec.Path = filepath.Join(spec.RunDir, "p")
+	write := func(text string) {
+		if err := os.WriteFile(spec.Path+".new", []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(spec.Path+".new", spec.Path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("#!/bin/sh\nexit 1\n")
+	p := prepare(t, spec)
+	p.timing.base, p.timing.limit = time.Hour, time.Hour
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	write("#!/bin/sh\nexec " + self(t) + " " + asPlugin + "\n")
+	eventually(t, 5*time.Second, "it runs", func() bool { return p.Status().Running })
+}
+
+func TestStopDuringALaunchEndsIt(t *testing.T) {
+	t.Parallel()
+	p := prepare(t, specOf(t, hclog.NewNullLogger(), "mute"))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := p.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("stop took %s", took)
+	}
+}
+
+func TestABackoffDoublesUpToItsLimit(t *testing.T) {
+	t.Parallel()
+	numbers := timing{base: 100 * time.Millisecond, limit: 30 * time.Second}
+	for failures, most := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 9: 25600 * time.Millisecond, 10: 30 * time.Second, 1000: 30 * time.Second} {
+		for range 100 {
+			wait, givenUp := numbers.backoff(failures, false)
+			if wait < most/2 || wait > most || givenUp != (most == numbers.limit) {
+				t.Fatalf("after %d failures: %s, %t", failures, wait, givenUp)
+			}
+		}
+	}
+	if wait, givenUp := numbers.backoff(1, true); wait < numbers.limit/2 || !givenUp {
+		t.Errorf("what can never start: %s, %t", wait, givenUp)
+	}
+}

@@ -1,0 +1,162 @@
+//go:build unix
+
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"holdfast/adapters/wire"
+	"holdfast/ports"
+)
+
+// launch starts a child and makes it ready: handshake, connection, Describe, Configure. Nothing of a launch that fails is
+// left behind.
+func launch(ctx context.Context, spec *Spec, log hclog.Logger, t *timing) (*child, error) {
+	c, err := begin(ctx, spec, log, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.configure(ctx, spec, t); err != nil {
+		c.discard(t)
+		return nil, err
+	}
+	return c, nil
+}
+
+// begin starts a child and asks what it is.
+func begin(ctx context.Context, spec *Spec, log hclog.Logger, t *timing) (*child, error) {
+	path, err := findExecutable(spec.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSocketRoom(spec.RunDir); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.start)
+	defer cancel()
+	p := newProgram(path, spec.Args, log)
+	stopAbort := context.AfterFunc(ctx, p.kill)
+	defer stopAbort()
+
+	c := &child{program: p, log: log, started: time.Now()}
+	at := handshaking
+	err = c.connect(spec.RunDir)
+	if err == nil {
+		at = describing
+		c.description, err = c.client.Describe(ctx)
+	}
+	if err == nil {
+		err = checkKind(spec, path, c.description)
+		if err != nil {
+			c.discard(t)
+			return nil, err
+		}
+		return c, nil
+	}
+	var start *startError
+	if errors.As(err, &start) && ctx.Err() == nil {
+		c.discard(t)
+		return nil, explainStart(path, start.cause)
+	}
+	c.settle(ctx)
+	err = explainLaunch(ctx, p, at, t.start, err)
+	c.discard(t)
+	return nil, err
+}
+
+func checkKind(spec *Spec, path string, d ports.Description) error {
+	if spec.Kind != "" && d.Kind != spec.Kind {
+		return unusable(path, "is a plugin of the kind %q, not %q", d.Kind, spec.Kind)
+	}
+	return nil
+}
+
+// connect starts the program through go-plugin and takes the connection. A go-plugin client is good for one start.
+func (c *child) connect(runDir string) error {
+	c.host = plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  cookie,
+		VersionedPlugins: map[int]plugin.PluginSet{wire.ProtocolVersion: {wire.PluginName: taken{}}},
+		RunnerFunc:       c.makeRunner,
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		SkipHostEnv:      true,
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: runDir},
+		GRPCDialOptions:  wire.DialOptions(),
+		Logger:           quiet{c.log.Named("go-plugin")},
+		SyncStdout:       &lines{emit: c.program.words.take},
+		SyncStderr:       &lines{emit: c.program.words.take},
+		StartTimeout:     time.Hour, // launch has a limit of its own, which ends the program
+	})
+	protocol, err := c.host.Client()
+	if err != nil {
+		return err
+	}
+	raw, err := protocol.Dispense(wire.PluginName)
+	if err != nil {
+		return err
+	}
+	c.conn = raw.(*grpc.ClientConn)
+	c.client = wire.NewClient(c.conn)
+	return nil
+}
+
+// taken is what go-plugin dispenses: the connection itself.
+type taken struct{ plugin.NetRPCUnsupportedPlugin }
+
+func (taken) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return conn, nil
+}
+
+// GRPCServer is the plugin's side of the same interface.
+func (taken) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
+	return ports.Errorf(ports.Unimplemented, "launch", "a host serves no backend")
+}
+
+func (c *child) configure(ctx context.Context, spec *Spec, t *timing) error {
+	limited, cancel := context.WithTimeout(ctx, t.configure)
+	defer cancel()
+	if err := c.client.Configure(limited, spec.Config); err != nil {
+		if code := ports.CodeOf(err); code == ports.BackendGone || code == ports.Deadline {
+			c.settle(limited)
+			return explainLaunch(limited, c.program, configuring, t.configure, err)
+		}
+		return ports.Wrap(ports.Internal, "configure", err)
+	}
+	return nil
+}
+
+// Describe starts a plugin, asks what it is and stops it again. kind may be empty.
+func Describe(ctx context.Context, path, kind string, log hclog.Logger) (ports.Description, error) {
+	dir, err := OpenRunDir("")
+	if err != nil {
+		return ports.Description{}, err
+	}
+	defer dir.Close()
+	t := usual
+	c, err := begin(ctx, &Spec{Kind: kind, Path: path, RunDir: dir.Path()}, log.Named(filepath.Base(path)), &t)
+	if err != nil {
+		return ports.Description{}, err
+	}
+	defer c.stop(ctx, &t)
+	return c.description, nil
+}
+
+// startError is an error of the system while a file was to be started.
+type startError struct{ cause error }
+
+func (e *startError) Error() string { return e.cause.Error() }
+func (e *startError) Unwrap() error { return e.cause }
+
+// removeSocketDir is for the launches that go-plugin does not clean up after.
+func (c *child) removeSocketDir() {
+	if c.socketDir != "" {
+		_ = os.RemoveAll(c.socketDir)
+	}
+}

@@ -1,0 +1,342 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hashicorp/go-hclog"
+
+	"holdfast/ports"
+)
+
+func TestAPluginKeepsWhatItIsGiven(t *testing.T) {
+	t.Parallel()
+	p := run(t, nil)
+	for _, size := range []int{2, 3900 << 10, 4100 << 10, 63 << 20} {
+		row := ports.Row{Kind: ports.KindItem, Key: "wi", Body: make([]byte, size)}
+		if _, err := p.Put(t.Context(), ports.Batch{Family: ports.Queue, Rows: []ports.Row{row}}); err != nil {
+			t.Fatalf("put of %d bytes: %v", size, err)
+		}
+		if got, err := p.Item(t.Context(), "wi"); err != nil || len(got.Body) != size {
+			t.Fatalf("item of %d bytes: %d, %v", size, len(got.Body), err)
+		}
+	}
+	d, err := p.Describe(t.Context())
+	if err != nil || d.Kind != "memory" {
+		t.Fatalf("describe: %v, %v", d, err)
+	}
+	if _, has := ports.As[ports.LocalStore](p, d); !has {
+		t.Error("the declared LocalStore is not there")
+	}
+	if _, has := ports.As[ports.Pruner](p, d); has {
+		t.Error("a Pruner is there that was not declared")
+	}
+	if _, err := p.Item(t.Context(), "unknown"); ports.CodeOf(err) != ports.NotFound {
+		t.Errorf("an unknown key: %v", err)
+	}
+}
+
+func TestStartAndStopAreTwoLinesAtInfo(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	p := run(t, log.logger(hclog.Info))
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "plugin started") || !strings.Contains(lines[1], "plugin stopped") {
+		t.Errorf("the log:\n%s", log)
+	}
+	if s := p.Status(); s.State != Stopped || s.Running {
+		t.Errorf("status %+v", s)
+	}
+	if err := p.Probe(t.Context(), ports.Queue); ports.CodeOf(err) != ports.BackendGone {
+		t.Errorf("a call afterwards: %v", err)
+	}
+}
+
+func TestAKilledPluginIsBackAtOnceAndItsCallsEndAtOnce(t *testing.T) {
+	t.Parallel()
+	p := run(t, nil)
+	for range 5 {
+		pid, starts := p.Status().PID, p.Status().Starts
+		pending, err := p.Commit(t.Context(), ports.CommitBatch{Family: ports.Queue, Through: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pending.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, 5*time.Second, "the next child answers", func() bool {
+			return p.Status().Starts > starts && p.Probe(t.Context(), ports.Queue) == nil
+		})
+		if now := p.Status(); now.PID == pid {
+			t.Fatalf("status %+v", now)
+		}
+		if at, err := p.Position(t.Context(), ports.Queue); err != nil || at.StoreID != "tape" {
+			t.Fatalf("the next child was not configured: %v, %v", at.StoreID, err)
+		}
+		// Without a failure in between each death would count as another one.
+		p.Retry()
+	}
+	entries, err := os.ReadDir(p.spec.RunDir)
+	if err != nil || len(entries) != 2 { // the lock and the present child's folder
+		t.Errorf("the run directory has %v, %v", entries, err)
+	}
+}
+
+func TestADeadPluginLeavesItsLastWords(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]struct{ ending, word string }{
+		"die":        {"exited with code 7", "about to die"},
+		"die loudly": {"exited with code 2", "panic: the reels fell off"},
+	} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			p := run(t, nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			states := make(chan Status, 100)
+			p.spec.Notify = func(s Status) { states <- s }
+			if err := put(ctx, p, key); ports.CodeOf(err) != ports.BackendGone {
+				t.Fatalf("the call: %v", err)
+			}
+			for s := range states {
+				if s.State != Restarting && s.State != GivenUp {
+					continue
+				}
+				if !strings.Contains(s.Detail, want.ending) || !slices.Contains(s.Words, want.word) {
+					t.Errorf("detail %q, words %q", s.Detail, s.Words)
+				}
+				break
+			}
+		})
+	}
+}
+
+func TestAPanicInACallFailsThatCallAlone(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	p := run(t, log.logger(hclog.Info), "panic")
+	pid := p.Status().PID
+	err := p.Probe(t.Context(), ports.Queue)
+	if ports.CodeOf(err) != ports.Internal || !strings.Contains(err.Error(), "the tape is torn") {
+		t.Errorf("the call: %v", err)
+	}
+	if err := put(t.Context(), p, "a"); err != nil || p.Status().PID != pid {
+		t.Errorf("the next call: %v, pid %d then %d", err, pid, p.Status().PID)
+	}
+	eventually(t, 5*time.Second, "the stack is in the log", func() bool { return strings.Contains(log.String(), "memory).Probe") })
+}
+
+func TestAHungPluginIsKilledAndFollowed(t *testing.T) {
+	t.Parallel()
+	p := run(t, nil)
+	pid := p.Status().PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := put(ctx, p, "a"); ports.CodeOf(err) != ports.BackendGone {
+		t.Errorf("a call into it: %v", err)
+	}
+	eventually(t, 5*time.Second, "another child", func() bool { s := p.Status(); return s.Running && s.PID != pid })
+	if alive(pid) {
+		t.Error("the hung one is still there")
+	}
+}
+
+func TestStopEndsAnyPluginWithinItsBound(t *testing.T) {
+	t.Parallel()
+	for name, upset := range map[string]func(pid int) error{
+		"one that works":         func(int) error { return nil },
+		"one that is stopped":    func(pid int) error { return syscall.Kill(pid, syscall.SIGSTOP) },
+		"one that was told TERM": func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) },
+		"one that was told INT":  func(pid int) error { return syscall.Kill(pid, syscall.SIGINT) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := run(t, nil)
+			p.timing.silence = time.Hour
+			pid := p.Status().PID
+			if err := upset(pid); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if err := p.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > quick.answer+quick.drain+2*quick.end+500*time.Millisecond {
+				t.Errorf("stop took %s", took)
+			}
+			if alive(pid) {
+				t.Error("it is still there")
+			}
+			if p.Status().Starts != 1 {
+				t.Error("it was ended before the host said so")
+			}
+		})
+	}
+}
+
+func TestThePluginsOwnChildrenEndWithIt(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*Process) error{
+		"stopped": func(p *Process) error { return p.Close() },
+		"killed":  func(p *Process) error { return syscall.Kill(p.Status().PID, syscall.SIGKILL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := &journal{}
+			p := run(t, log.logger(hclog.Info), "fork")
+			var grandchild int
+			eventually(t, 5*time.Second, "it has forked", func() bool {
+				_, after, found := strings.Cut(log.String(), "forked ")
+				if found {
+					number, _, _ := strings.Cut(after, "\n")
+					grandchild, _ = strconv.Atoi(number)
+				}
+				return grandchild != 0
+			})
+			began := time.Now()
+			if err := end(p); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, 3*time.Second, "the grandchild is gone", func() bool { return !alive(grandchild) })
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
+func TestWhateverAPluginPrintsTheHostLives(t *testing.T) {
+	t.Parallel()
+	for _, habit := range []string{"banner", "crazy"} {
+		t.Run(habit, func(t *testing.T) {
+			t.Parallel()
+			log := &journal{}
+			p := run(t, log.logger(hclog.Debug), habit)
+			if err := put(t.Context(), p, "print"); err != nil {
+				t.Fatal(err)
+			}
+			if err := put(t.Context(), p, "log"); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, 5*time.Second, "what it printed and logged", func() bool {
+				return strings.Contains(log.String(), "printed") && strings.Contains(log.String(), "[WARN]  tape: tape is nearly full: left=3")
+			})
+			if len(log.String()) > 100<<10 {
+				t.Errorf("the log has %d bytes", len(log.String()))
+			}
+			if text := log.String(); strings.Contains(text, "\x00") || !utf8.ValidString(text) {
+				t.Error("control characters reached the log")
+			}
+		})
+	}
+}
+
+func TestAPluginSeesNothingOfTheHostsEnvironment(t *testing.T) {
+	t.Setenv("SECRET_DSN", "postgres://u:p@h/d")
+	t.Setenv("TZ", "Asia/Kathmandu")
+	p := run(t, nil)
+	at, err := p.Position(t.Context(), ports.Queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, pair := range strings.Split(at.Epoch, "\n") {
+		name, _, _ := strings.Cut(pair, "=")
+		names = append(names, name)
+	}
+	allowed := append([]string{
+		"HOLDFAST_PLUGIN", "HOLDFAST_LOG_LEVEL", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR",
+	}, passed...)
+	for _, name := range names {
+		if !slices.Contains(allowed, name) {
+			t.Errorf("it sees %s", name)
+		}
+	}
+	if !strings.Contains(at.Epoch, "TZ=Asia/Kathmandu") {
+		t.Error("it does not see TZ")
+	}
+}
+
+func TestAKilledHostTakesItsPluginAlong(t *testing.T) {
+	t.Parallel()
+	for _, habit := range []string{"good", "fork"} {
+		t.Run(habit, func(t *testing.T) {
+			t.Parallel()
+			base, err := os.MkdirTemp("", "b")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(base)
+			host := exec.Command(self(t), asHost, base, habit)
+			out, err := host.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := host.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var pid int
+			if _, err := fmt.Fscan(out, &pid); err != nil {
+				t.Fatal(err)
+			}
+			if !alive(pid) {
+				t.Fatal("there is no plugin")
+			}
+			_ = host.Process.Kill()
+			_ = host.Wait()
+			eventually(t, time.Second, "the plugin is gone", func() bool { return !alive(pid) })
+
+			if left, _ := filepath.Glob(base + "/hf-*"); len(left) != 1 {
+				t.Fatalf("the host left %v", left)
+			}
+			dir, err := OpenRunDir(base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dir.Close()
+			if left, _ := filepath.Glob(base + "/hf-*"); len(left) != 1 || left[0] != dir.Path() {
+				t.Errorf("after a sweep there are %v", left)
+			}
+		})
+	}
+}
+
+// beHost runs a plugin until it is killed.
+func beHost(args []string) {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	dir, err := OpenRunDir(args[0])
+	if err != nil {
+		panic(err)
+	}
+	p, err := New(Spec{Name: "tape", Kind: "memory", Path: path, Args: append([]string{asPlugin}, args[1:]...), RunDir: dir.Path()})
+	if err != nil {
+		panic(err)
+	}
+	if err := p.Start(context.Background()); err != nil {
+		panic(err)
+	}
+	fmt.Println(p.Status().PID)
+	select {}
+}

@@ -1,0 +1,171 @@
+//go:build unix
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// trailTime is how long the streams of a dead program may stay open: a grandchild that left the group can hold them.
+const trailTime = 300 * time.Millisecond
+
+// program is one start of one executable, with its process group and its standard streams.
+type program struct {
+	path  string
+	args  []string
+	log   hclog.Logger
+	words *words
+	out   *output
+
+	handshake io.ReadCloser // go-plugin's view of stdout
+
+	mu      sync.Mutex
+	pid     int  // 0 before the start
+	reaped  bool // its number may belong to another program now
+	aborted bool // killed before it was started
+
+	exited chan struct{} // closed when it is dead and its streams are read
+	state  *os.ProcessState
+}
+
+func newProgram(path string, args []string, log hclog.Logger) *program {
+	reader, writer := io.Pipe()
+	p := &program{path: path, args: args, log: log, words: &words{log: log}, handshake: reader, exited: make(chan struct{})}
+	p.out = &output{log: log, line: writer, fail: p.kill}
+	return p
+}
+
+// start returns when the program runs or cannot. It runs until it ends by itself or kill is called.
+func (p *program) start(env []string) error {
+	cmd := exec.Command(p.path, p.args...)
+	cmd.Env = env
+	cmd.SysProcAttr = attributes()
+	streams, err := newStreams()
+	if err != nil {
+		return fmt.Errorf("pipes for a plugin: %w", err)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.stdin.r, streams.stdout.w, streams.stderr.w
+	started := make(chan error)
+	go p.live(cmd, streams, started)
+	err = <-started
+	streams.closeTheirs()
+	if err != nil {
+		streams.closeOurs()
+	}
+	return err
+}
+
+// live starts the program and waits for it on one and the same thread; see attributes.
+func (p *program) live(cmd *exec.Cmd, s *streams, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p.mu.Lock()
+	err := errors.New("stopped before it was started")
+	if !p.aborted {
+		if err = cmd.Start(); err == nil {
+			p.pid = cmd.Process.Pid
+		}
+	}
+	p.mu.Unlock()
+	started <- err
+	if err != nil {
+		return
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() { p.out.read(s.stdout.r) })
+	reading.Go(func() {
+		split := &lines{emit: p.words.take}
+		_, _ = io.Copy(split, s.stderr.r)
+		split.flush()
+	})
+
+	awaitExit(p.pid)
+	p.mu.Lock()
+	p.killGroup()
+	p.reaped = true
+	p.mu.Unlock()
+	_ = cmd.Wait() // state says how it ended
+	p.state = cmd.ProcessState
+
+	late := time.AfterFunc(trailTime, s.closeOurs)
+	reading.Wait()
+	late.Stop()
+	s.closeOurs()
+	close(p.exited)
+}
+
+// kill ends the whole group, now or, before the start, instead of it.
+func (p *program) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.aborted = true
+	if p.pid != 0 && !p.reaped {
+		p.killGroup()
+	}
+}
+
+func (p *program) killGroup() {
+	if err := syscall.Kill(-p.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		p.log.Warn("the process group of a plugin cannot be killed", "group", p.pid, "error", err)
+	}
+}
+
+// dead says whether the program has ended.
+func (p *program) dead() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// ending tells how a dead program ended.
+func (p *program) ending() string {
+	status, ok := p.state.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		return fmt.Sprintf("was ended by signal %d (%s)", status.Signal(), status.Signal())
+	}
+	return fmt.Sprintf("exited with code %d", p.state.ExitCode())
+}
+
+// streams are the three pipes of a program.
+type streams struct{ stdin, stdout, stderr pipe }
+
+type pipe struct{ r, w *os.File }
+
+func newStreams() (*streams, error) {
+	s := &streams{}
+	for _, end := range []*pipe{&s.stdin, &s.stdout, &s.stderr} {
+		var err error
+		if end.r, end.w, err = os.Pipe(); err != nil {
+			s.closeTheirs()
+			s.closeOurs()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// closeTheirs closes our copies of the program's ends, closeOurs the host's ends. Closing twice does nothing.
+func (s *streams) closeTheirs() {
+	for _, f := range []*os.File{s.stdin.r, s.stdout.w, s.stderr.w} {
+		_ = f.Close()
+	}
+}
+
+func (s *streams) closeOurs() {
+	for _, f := range []*os.File{s.stdin.w, s.stdout.r, s.stderr.r} {
+		_ = f.Close()
+	}
+}

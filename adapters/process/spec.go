@@ -1,0 +1,72 @@
+package process
+
+import (
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"holdfast/ports"
+)
+
+// Spec says what to run and how. It is not changed after New.
+type Spec struct {
+	Name string   // the backend's name in the configuration
+	Kind string   // what the plugin must say that it is
+	Path string   // the executable; without a slash it is looked up in PATH
+	Args []string // for a plugin that an interpreter runs: Path is the interpreter then
+
+	Config ports.Configuration // what every child is configured with
+
+	Logger  hclog.Logger  // the plugin's lines appear in it as its own
+	RunDir  string        // of OpenRunDir, for the plugin's socket; "" makes one for this Process alone
+	MaxWait time.Duration // between two launches of a plugin that keeps dying; 0 means 30 s
+
+	// Notify is called after each change of Status. It must return at once and not call the Process. It may be nil.
+	Notify func(Status)
+}
+
+// State is what a Process is doing.
+type State string
+
+const (
+	Stopped    State = "stopped"
+	Starting   State = "starting"
+	Running    State = "running"
+	Restarting State = "restarting" // dead; NextTry says when it is started again
+	GivenUp    State = "given-up"   // it keeps dying or can never start as it is; tried every MaxWait, or at once after Retry or a changed file
+)
+
+// Status is what there is to say about a Process.
+type Status struct {
+	State   State
+	Since   time.Time // of State
+	Running bool      // a child takes calls
+	PID     int       // of the running child
+	Version string    // of the plugin, once it described itself
+	Starts  int       // children that became ready
+	NextTry time.Time // with Restarting and GivenUp
+	Detail  string    // why it does not run and when it is tried again, or that it has gone silent
+	Words   []string  // the last lines that the last child said before it died
+}
+
+// timing holds the numbers of supervision.
+type timing struct {
+	start     time.Duration // from launch to the first answer
+	configure time.Duration
+	check     time.Duration // between two health checks
+	answer    time.Duration // for one of them
+	silence   time.Duration // without an answer, after which a child is hung
+	drain     time.Duration // for a child to finish what it began
+	end       time.Duration // for it to exit afterwards; go-plugin itself waits 2 s
+	healthy   time.Duration // of running clears the count of failures
+	base      time.Duration // of the backoff
+	limit     time.Duration // of the backoff
+	look      time.Duration // between two looks at the executable of a dead child
+}
+
+var usual = timing{
+	start: 10 * time.Second, configure: 30 * time.Second,
+	check: 2 * time.Second, answer: time.Second, silence: 10 * time.Second,
+	drain: 5 * time.Second, end: 2500 * time.Millisecond,
+	healthy: 3 * time.Minute, base: 100 * time.Millisecond, limit: 30 * time.Second, look: time.Second,
+}

@@ -1,0 +1,101 @@
+package process
+
+import (
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"holdfast/ports"
+)
+
+// maxNoise is how much a program may print before its handshake.
+const maxNoise = 64 << 10
+
+// output reads a program's stdout for ever: it finds the handshake, hands it on, and drops the rest into the log.
+type output struct {
+	log  hclog.Logger
+	line *io.PipeWriter // to go-plugin: the handshake and then the end
+	fail func()         // ends the program
+
+	mu        sync.Mutex
+	handshake string
+	noise     string // the first line that was none
+	fault     error  // why this output will never do
+
+	seen int
+}
+
+// read is done when the program's stdout ends.
+func (o *output) read(r io.Reader) {
+	split := &lines{emit: o.take}
+	_, _ = io.Copy(split, &counted{r: r, o: o})
+	split.flush()
+	_ = o.line.Close()
+}
+
+// counted refuses a flood without a handshake even when it has no newline.
+type counted struct {
+	r io.Reader
+	o *output
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if c.o.found() == "" {
+		if c.o.seen += n; c.o.seen > maxNoise {
+			c.o.refuse(ports.InField(ports.Invalid, "plugin", "printed more than %d KiB to stdout and no handshake among it; a plugin logs to stderr", maxNoise>>10))
+		}
+	}
+	return n, err
+}
+
+func (o *output) take(line []byte, cut int) {
+	text := string(line)
+	if o.found() == "" && cut == 0 && handshakeForm.MatchString(text) {
+		if err := checkHandshake(text); err != nil {
+			o.refuse(err)
+			return
+		}
+		o.mu.Lock()
+		o.handshake = text
+		o.mu.Unlock()
+		_, _ = io.WriteString(o.line, text+"\n")
+		return
+	}
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	o.mu.Lock()
+	if o.handshake == "" && o.noise == "" {
+		o.noise = text
+	}
+	o.mu.Unlock()
+	o.log.Debug("stdout noise", "text", shown(text))
+}
+
+func (o *output) found() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.handshake
+}
+
+func (o *output) refuse(err error) {
+	o.mu.Lock()
+	first := o.fault == nil
+	if first {
+		o.fault = err
+	}
+	o.mu.Unlock()
+	if first {
+		o.fail()
+	}
+}
+
+// facts tells what is known of the output.
+func (o *output) facts() (handshake, noise string, fault error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.handshake, o.noise, o.fault
+}

@@ -1,0 +1,70 @@
+//go:build unix
+
+package process
+
+import (
+	"context"
+	"time"
+)
+
+// stop lets a child finish what it began, and ends it: Drain, go-plugin's Kill, then the whole process group. Each step has a
+// limit, so that no plugin can hold the host; ctx can only shorten them.
+func (c *child) stop(ctx context.Context, t *timing) {
+	drain, cancel := context.WithTimeout(ctx, t.drain)
+	if err := c.client.Drain(drain); err != nil && !c.program.dead() {
+		c.log.Warn("drain", "error", err)
+	}
+	cancel()
+	_ = c.client.Close()
+	c.end(ctx, t.end, t)
+}
+
+// discard ends a child at once and clears up after it.
+func (c *child) discard(t *timing) {
+	c.program.kill()
+	if c.client != nil {
+		_ = c.client.Close()
+	}
+	c.end(context.Background(), t.end, t)
+}
+
+// end waits for the child to follow go-plugin's Kill, which asks it to exit and has no limit of its own.
+func (c *child) end(ctx context.Context, grace time.Duration, t *timing) {
+	killed := make(chan struct{})
+	go func() {
+		defer close(killed)
+		c.host.Kill()
+	}()
+	patience := time.NewTimer(grace)
+	defer patience.Stop()
+	select {
+	case <-killed:
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	c.program.kill()
+	last := time.NewTimer(t.end)
+	defer last.Stop()
+	select {
+	case <-killed:
+	case <-last.C:
+		c.log.Error("a killed plugin is still there; the kernel holds it", "pid", c.pid())
+	}
+	c.removeSocketDir()
+}
+
+// settle gives a program that just broke off a moment to die, so that the reason can be told.
+func (c *child) settle(ctx context.Context) {
+	moment := time.NewTimer(200 * time.Millisecond)
+	defer moment.Stop()
+	select {
+	case <-c.program.exited:
+	case <-moment.C:
+	}
+	if ctx.Err() != nil { // killed by the limit
+		select {
+		case <-c.program.exited:
+		case <-time.After(time.Second):
+		}
+	}
+}

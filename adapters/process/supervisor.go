@@ -1,0 +1,156 @@
+//go:build unix
+
+package process
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"holdfast/ports"
+)
+
+// supervise keeps one child running after the other until ctx ends, or the first can never start. first gets the outcome of
+// the first launch.
+func (p *Process) supervise(ctx context.Context, first chan<- error) {
+	defer close(p.finished)
+	if p.ownDir != nil {
+		defer p.ownDir.Close()
+	}
+	failures := 0
+	for ctx.Err() == nil {
+		executable := look(p.spec.Path)
+		p.change(func(s *Status) { s.State, s.NextTry = Starting, time.Time{} })
+		c, err := launch(ctx, &p.spec, p.log, &p.timing)
+		if first != nil {
+			first <- err
+			first = nil
+			if ports.CodeOf(err).Permanent() {
+				break
+			}
+		}
+		ran := time.Duration(0)
+		if err == nil {
+			err = p.live(ctx, c)
+			ran = time.Since(c.started)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		if ran >= p.timing.healthy {
+			failures = 0
+		}
+		failures++
+		p.await(ctx, err, failures, ran > 0, executable)
+	}
+	p.change(func(s *Status) { s.State, s.NextTry = Stopped, time.Time{} })
+}
+
+// live has a child at work until it dies (the error says how) or ctx ends; then it is stopped.
+func (p *Process) live(ctx context.Context, c *child) error {
+	gone, vanish := context.WithCancel(context.Background())
+	defer vanish()
+	stopWatch := make(chan struct{})
+	defer close(stopWatch)
+	go func() { // the moment of death, for the calls that are under way
+		select {
+		case <-c.program.exited:
+			vanish()
+		case <-stopWatch:
+		}
+	}()
+	p.mu.Lock()
+	p.present, p.gone, p.blame = c, gone, ""
+	p.description = &c.description
+	p.mu.Unlock()
+	p.log.Info("plugin started", "pid", c.pid(), "kind", c.description.Kind, "version", c.description.Version, "took", time.Since(c.started).Round(time.Millisecond).String())
+	p.change(func(s *Status) {
+		s.State, s.Running, s.PID, s.Version, s.Detail, s.Words = Running, true, c.pid(), c.description.Version, "", nil
+		s.Starts++
+	})
+
+	err := c.watch(ctx, &p.timing, func(silence time.Duration) {
+		detail := ""
+		if silence > 0 {
+			detail = "has answered no health check for " + silence.Round(time.Second).String()
+		}
+		if p.Status().Detail != detail {
+			p.change(func(s *Status) { s.Detail = detail })
+		}
+	})
+
+	p.mu.Lock()
+	p.present = nil
+	stopping, blame := p.stopping, p.blame
+	p.mu.Unlock()
+	if err == nil {
+		c.stop(stopping, &p.timing)
+		p.log.Info("plugin stopped", "pid", c.pid(), "ran", time.Since(c.started).Round(time.Millisecond).String())
+		p.change(func(s *Status) { s.Running, s.PID, s.Detail = false, 0, "" })
+		return nil
+	}
+	c.discard(&p.timing)
+	if blame != "" {
+		err = ports.Errorf(ports.BackendGone, "", "the plugin was restarted: %s", blame)
+	}
+	p.change(func(s *Status) { s.Running, s.PID = false, 0 })
+	return err
+}
+
+// await waits before the next launch: as the backoff says, until Retry, or until the executable is another. A child that
+// ran and died for the first time is followed at once.
+func (p *Process) await(ctx context.Context, why error, failures int, ran bool, before os.FileInfo) {
+	wait, givenUp := p.timing.backoff(failures, ports.CodeOf(why).Permanent())
+	if ran && failures == 1 {
+		wait, givenUp = 0, false
+	}
+	next := time.Now().Add(wait)
+	reason, words := brief(why)
+	p.change(func(s *Status) {
+		s.State, s.NextTry = Restarting, next
+		s.Detail, s.Words = reason+"; tried again at "+next.Format(time.TimeOnly), words
+		if givenUp {
+			s.State = GivenUp
+		}
+	})
+	p.log.Warn("plugin down", "error", reason, "failures", failures, "next_try_in", wait.Round(time.Millisecond).String())
+	select { // what was asked before this failure is answered by it
+	case <-p.retry:
+	default:
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	looks := time.NewTicker(p.timing.look)
+	defer looks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-p.retry:
+			return
+		case <-looks.C:
+			if after := look(p.spec.Path); differ(before, after) {
+				p.log.Info("the plugin's file changed")
+				return
+			}
+		}
+	}
+}
+
+// look gives what tells one executable from the next; nil when there is none.
+func look(path string) os.FileInfo {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+func differ(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return b != nil // one that went away is not worth a try
+	}
+	return !os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime())
+}

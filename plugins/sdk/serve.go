@@ -1,0 +1,120 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"holdfast/adapters/wire"
+	"holdfast/ports"
+)
+
+// How long a backend may take to close. After Shutdown the host waits 2 s before it kills; without a host nobody waits.
+const (
+	closeTime   = 1500 * time.Millisecond
+	orphanClose = 500 * time.Millisecond
+)
+
+// Serve is a plugin's main: it serves the backend until the host says stop or is gone, closes it and ends the process.
+// Started by hand, it says what it is and exits with 1.
+func Serve(backend ports.Backend) {
+	if os.Getenv(wire.CookieKey) != wire.CookieValue {
+		explain(os.Stderr, backend, os.Args[0])
+		os.Exit(1)
+	}
+	log := Logger()
+	deafen()
+	var once sync.Once
+	end := func(within time.Duration) {
+		once.Do(func() {
+			closeWithin(log, backend, within)
+			os.Exit(0)
+		})
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		end(orphanClose) // the host is gone
+	}()
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
+		VersionedPlugins: map[int]plugin.PluginSet{wire.ProtocolVersion: {wire.PluginName: &served{backend: backend, log: log}}},
+		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(slices.Concat(options, directPrints(), wire.ServerOptions(log))...)
+		},
+		Logger: log,
+	})
+	end(closeTime)
+}
+
+// deafen leaves it to the host when to stop: a service manager that signals the whole group would otherwise take the store
+// away before the last writes are in.
+func deafen() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for range signals {
+		}
+	}()
+}
+
+func closeWithin(log hclog.Logger, backend ports.Backend, limit time.Duration) {
+	closed := make(chan error, 1)
+	go func() { closed <- backend.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			log.Error("close", "error", err)
+		}
+	case <-time.After(limit):
+		log.Warn("close takes too long and is left unfinished", "limit", limit.String())
+	}
+}
+
+// explain tells somebody who started the plugin by hand how it is used.
+func explain(out io.Writer, backend ports.Backend, path string) {
+	name, kind, summary := filepath.Base(path), "KIND", ""
+	if d, err := backend.Describe(context.Background()); err == nil {
+		kind = d.Kind
+		summary = d.Summary + "\n"
+		name += " " + d.Version
+	}
+	fmt.Fprintf(out, `%s: a backend plugin of holdfast (protocol %d). It is started by holdfast, not by hand.
+%s
+Name it in the configuration:
+
+  backend %q "NAME" {
+    plugin = %q
+  }
+
+holdfast plugin explain %s   shows its options
+holdfast plugin check %s   proves that it keeps the contract
+`, name, wire.ProtocolVersion, summary, kind, path, path, path)
+}
+
+// served is what go-plugin serves.
+type served struct {
+	plugin.NetRPCUnsupportedPlugin
+	backend ports.Backend
+	log     hclog.Logger
+}
+
+func (s *served) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
+	wire.Register(server, s.backend, s.log)
+	return nil
+}
+
+// GRPCClient is the host's side of the same interface.
+func (s *served) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, ports.Errorf(ports.Unimplemented, "serve", "a plugin calls nobody")
+}
