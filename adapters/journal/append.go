@@ -9,8 +9,8 @@ import (
 // maxWaiting bounds the memory that entries may take which wait for a slow disk.
 const maxWaiting = 256 << 20
 
-// maxGroup is the size at which no more entries join a group.
-const maxGroup = 4 << 20
+// maxGroup is the size at which no more entries join a group. Groups that wait together share a sync all the same.
+const maxGroup = 1 << 20
 
 // group is a run of entries with contiguous Seqs that is written at once. It is the receipt of everyone whose entries are
 // in it.
@@ -157,7 +157,7 @@ func (j *Journal) takeWaiting() []*group {
 func (j *Journal) settle(g *group, err error) {
 	g.err = err
 	j.pending -= g.size
-	if cap(g.buf) <= 2*maxGroup && len(j.spare) < 2 {
+	if cap(g.buf) <= 2*maxGroup && len(j.spare) < 4 {
 		j.spare = append(j.spare, g.buf[:0])
 	}
 	g.buf, g.large, g.marks = nil, nil, nil

@@ -81,7 +81,7 @@ func Open(o Options) (*Journal, error) {
 	j.head = j.next - 1
 	j.epochFrom = j.next
 	j.lookAtSpace()
-	go j.run()
+	go j.run(j.head)
 	return j, nil
 }
 
@@ -111,6 +111,7 @@ func (j *Journal) Advance(atLeast uint64) error {
 	j.mu.Lock()
 	j.head = max(j.head, atLeast)
 	j.mu.Unlock()
+	j.nudge() // the head moved
 	j.log.Info("Seqs are left out, because they are known from elsewhere", "from", from, "to", atLeast)
 	return nil
 }
@@ -123,7 +124,7 @@ func (j *Journal) Bounds() ports.Bounds {
 		Epoch: j.epoch.String(), EpochFrom: j.epochFrom,
 		First: j.head + 1, Head: j.head, Appended: j.next - 1,
 		Bytes: j.bytes, Limit: j.opts.Limit, Reserve: j.opts.Reserve, Free: j.space.left(),
-		Full:    j.room(leastEntry) != nil,
+		Full:    j.room(usualEntry) != nil,
 		Damaged: slices.Clone(j.damaged),
 	}
 	for _, s := range j.segments {
@@ -139,7 +140,7 @@ func (j *Journal) Bounds() ports.Bounds {
 	return b
 }
 
-// Notify sets the function that is told the head after every sync.
+// Notify sets the function that is told the head when it has moved.
 func (j *Journal) Notify(durable func(head uint64)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

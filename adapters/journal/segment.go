@@ -49,9 +49,11 @@ var (
 	errNewer    = errors.New("it was written by a newer version")
 )
 
-func (h header) encode() []byte {
+func (h header) encode() []byte { return h.encodeVersion(formatVersion) }
+
+func (h header) encodeVersion(version uint32) []byte {
 	b := append(make([]byte, 0, headerBytes), headerMagic...)
-	b = binary.LittleEndian.AppendUint32(b, formatVersion)
+	b = binary.LittleEndian.AppendUint32(b, version)
 	b = binary.LittleEndian.AppendUint64(b, h.base)
 	b = binary.LittleEndian.AppendUint64(b, h.prev)
 	b = binary.LittleEndian.AppendUint64(b, h.prevBase)

@@ -13,8 +13,8 @@ const (
 	lookBytes = 4 << 20
 )
 
-// leastEntry is about what the smallest entry takes.
-const leastEntry = 256
+// usualEntry is about what an entry of the usual size takes: with less room than that the journal counts as full.
+const usualEntry = 1 << 10
 
 // space is what is known of the disk's free space.
 type space struct {

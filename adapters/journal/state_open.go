@@ -55,8 +55,11 @@ func OpenState(dir string, o StateOptions) (*State, error) {
 			return nil, errors.Join(diskError("state: open", err), s.Close())
 		}
 	}
-	aside, _ := filepath.Glob(path + asideMark + "*")
-	for _, file := range aside {
+	aside, _ := filepath.Glob(path + asideMark + "*") // in order of time
+	for i, file := range aside {
+		if i < len(aside)-keepAside && os.Remove(file) == nil {
+			continue
+		}
 		s.damaged = append(s.damaged, filepath.Base(file))
 	}
 	return s, nil
