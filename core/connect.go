@@ -58,8 +58,8 @@ func decideCourse(e encounter) course {
 		mark := e.standing.Marks[f].Seq
 		had := e.known.Marks[f].Seq
 		from := mark
-		if !same && !e.standing.Empty && e.accept == accepted {
-			from = max(mark, had) // what the old store had stays its own
+		if e.known.Renamed && same || !same && !e.standing.Empty && e.accept == accepted {
+			from = max(mark, had) // what was committed under another id, or to another store, is not committed again
 		}
 		if from+1 < b.First {
 			// What another store had, or another host wrote, is not lost by going on here.

@@ -39,6 +39,7 @@ type LocalMark struct {
 	Name    string // the backend's name in the configuration
 	StoreID string
 	Marks   map[Family]Mark
+	Renamed bool // the host took a new id since: Marks is what it had committed under the old one
 }
 
 // Aside is an entry that the local store refused for good or could not survive, or one of the same key behind it.

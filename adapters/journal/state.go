@@ -85,15 +85,22 @@ func (s *State) PushNonce(nonce string) error {
 	})
 }
 
-// NewHostID makes the directory another host's: a new id, no nonces, no known local store. It is for a data directory that
-// was copied from one that goes on living.
+// NewHostID makes the directory another host's: a new id and no nonces. It is for a data directory that was copied from one
+// that goes on living; what that one had committed is remembered, so that it is not committed again.
 func (s *State) NewHostID() error {
 	return s.update("new host id", func(tx *bolt.Tx) error {
-		for _, name := range [][]byte{bucketNonces, bucketLocal} {
-			if err := tx.DeleteBucket(name); err != nil {
-				return err
-			}
-			if _, err := tx.CreateBucket(name); err != nil {
+		if err := tx.DeleteBucket(bucketNonces); err != nil {
+			return err
+		}
+		if _, err := tx.CreateBucket(bucketNonces); err != nil {
+			return err
+		}
+		var known ports.LocalMark
+		if met, err := getJSON(tx.Bucket(bucketLocal), keyMark, &known); err != nil {
+			return err
+		} else if met {
+			known.Renamed = true
+			if err := putJSON(tx.Bucket(bucketLocal), keyMark, known); err != nil {
 				return err
 			}
 		}

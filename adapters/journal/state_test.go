@@ -144,9 +144,9 @@ func TestACopiedDirectoryGetsAnIdentityOfItsOwn(t *testing.T) {
 	ok(t, s.Close())
 	s = state(t, dir)
 	h := must(s.Host())
-	_, known, err := s.Local()
-	if h.ID == before.ID || len(h.Nonces) > 0 || known || err != nil || len(must(s.Asides(ports.Queue, 0, 10))) != 1 {
-		t.Errorf("%+v, local known: %v, %v", h, known, err)
+	known, met, err := s.Local()
+	if h.ID == before.ID || len(h.Nonces) > 0 || !met || !known.Renamed || err != nil || len(must(s.Asides(ports.Queue, 0, 10))) != 1 {
+		t.Errorf("%+v, local %+v, %v", h, known, err)
 	}
 }
 

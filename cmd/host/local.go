@@ -1,10 +1,16 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"holdfast/adapters/journal"
+	"holdfast/internal/exitcode"
+)
 
 // localCommand is `holdfast local`.
 type localCommand struct {
 	Accept localAccept `cmd:"" help:"Go on with a local store that holds other history than this host knows."`
+	NewID  localNewID  `cmd:"" name:"new-id" help:"Make a copied data directory a host of its own."`
 }
 
 type localAccept struct {
@@ -25,4 +31,35 @@ func (c localAccept) Run(in *invocation) error {
 	}
 	fmt.Fprintln(in.stdout, "accepted; see `holdfast status`")
 	return nil
+}
+
+type localNewID struct{}
+
+func (localNewID) Help() string {
+	return "A data directory that was copied has the id of the one it was copied from, and the local store refuses the second host of one id. Run this in the copy, with its host stopped: it takes a new id; what the original had committed is not committed again."
+}
+
+func (localNewID) Run(in *invocation) error {
+	cfg, err := in.load(nil)
+	if err != nil {
+		return err
+	}
+	release, err := journal.Lock(cfg.Data)
+	if err != nil {
+		return exitcode.With(exitcode.Environment, err)
+	}
+	defer release()
+	state, err := journal.OpenState(cfg.Data, journal.StateOptions{Logger: in.logger(cfg)})
+	if err != nil {
+		return exitcode.With(exitcode.Environment, err)
+	}
+	if err := state.NewHostID(); err != nil {
+		return exitcode.With(exitcode.Environment, err)
+	}
+	who, err := state.Host()
+	if err != nil {
+		return exitcode.With(exitcode.Environment, err)
+	}
+	fmt.Fprintf(in.stdout, "the host in %s is %s now\n", cfg.Data, who.ID)
+	return state.Close()
 }
