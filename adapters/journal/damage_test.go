@@ -252,11 +252,19 @@ func TestSetAsideFilesAreReadUntilTrimmedAndTheNewestFourAreKept(t *testing.T) {
 	if err := j.Trim(131); err != nil {
 		t.Fatal(err)
 	}
-	if d := j.Bounds().Damaged; len(d) != keepAside || len(segmentFiles(t, dir)) != keepAside+1 {
-		t.Errorf("damaged %v, files %v", d, segmentFiles(t, dir))
-	}
-	if b := j.Bounds(); b.First != 132 {
-		t.Errorf("%+v", b)
+	for _, when := range []string{"while open", "after a restart"} {
+		kept, _ := filepath.Glob(filepath.Join(dir, "journal", "queue", "*"+asideMark+"*"))
+		b := j.Bounds()
+		if len(b.Damaged) != keepAside || len(kept) != keepAside || len(segmentFiles(t, dir)) != 1 || b.First != 132 {
+			t.Errorf("%s: %+v, kept %v, segments %v", when, b, kept, segmentFiles(t, dir))
+		}
+		for _, file := range kept {
+			if !slices.Contains(b.Damaged, filepath.Base(file)) {
+				t.Errorf("%s: %s is not among the damaged %v", when, file, b.Damaged)
+			}
+		}
+		closed(t, j)
+		j = opened(t, roomy(dir))
 	}
 }
 

@@ -5,6 +5,7 @@
 //	data/state.db                            who the host is, what it last knew, what was set aside (bbolt)
 //	data/journal/queue/N.seg                 segments; N is the first Seq that the file can hold
 //	data/journal/queue/N.seg.corrupt-TIME    a segment that was found damaged; what is whole in it is still read
+//	data/journal/queue/N.corrupt-TIME        the same, once nobody needs its entries any more; the newest four are kept
 //	data/journal/manifest/...
 //
 // A segment is a header and frames with checksums (segment.go, frame.go, entry.go). Each start begins a new segment with

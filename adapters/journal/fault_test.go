@@ -114,6 +114,9 @@ func TestAFailedSyncClosesTheSegmentAndAcknowledgesNothingOfIt(t *testing.T) {
 	if b := j.Bounds(); b.Head != 10 || b.Fault != "" {
 		t.Errorf("after the failure: %+v", b)
 	}
+	if got, lost := readAll(t, j, 0); !slices.Equal(seqs(got), span(1, 10)) || lost != nil {
+		t.Errorf("before anything else was written: %v, lost %v", seqs(got), lost)
+	}
 	after := put(t, j, sample("after"))
 	if after[0].Seq != 13 {
 		t.Errorf("the next entry got %d", after[0].Seq)

@@ -77,6 +77,10 @@ func Open(o Options) (*Journal, error) {
 		release()
 		return nil, err
 	}
+	if o.AtLeast > maxSeq {
+		release()
+		return nil, ports.Errorf(ports.Invalid, "journal: open", "%d is beyond every Seq", o.AtLeast)
+	}
 	j.next = max(j.head, o.AtLeast) + 1
 	j.head = j.next - 1
 	j.epochFrom = j.next
@@ -88,6 +92,9 @@ func Open(o Options) (*Journal, error) {
 // Advance says that Seqs up to atLeast exist elsewhere, so that the next entry gets a higher one. Nothing happens when one
 // has been given already. What was appended before becomes durable first.
 func (j *Journal) Advance(atLeast uint64) error {
+	if atLeast > maxSeq {
+		return ports.Errorf(ports.Invalid, "journal: advance", "%d is beyond every Seq", atLeast)
+	}
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	j.mu.Lock()
@@ -184,6 +191,9 @@ func (j *Journal) nudge() {
 func errClosed(op string) error {
 	return ports.Errorf(ports.Unavailable, op, "the journal is closed")
 }
+
+// maxSeq is beyond what any journal will reach; a larger one is a mistake that must not be carried on.
+const maxSeq = 1 << 62
 
 // retryEvery is how often the writer looks whether it can write again.
 const retryEvery = 200 * time.Millisecond

@@ -107,6 +107,9 @@ func readAll(t testing.TB, j *Journal, after uint64) (all []ports.Entry, lost []
 		if err != nil {
 			t.Fatalf("read after %d: %v", after, err)
 		}
+		if head := j.Bounds().Head; s.Through > max(head, after) {
+			t.Fatalf("read through %d, the head is %d", s.Through, head)
+		}
 		all = append(all, s.Entries...)
 		lost = append(lost, s.Lost...)
 		if s.Through == after {
@@ -280,6 +283,22 @@ func TestSeqsThatNeverWereAreNotLost(t *testing.T) {
 		closed(t, j)
 		j = opened(t, roomy(dir))
 	}
+}
+
+func TestASeqBeyondReasonIsNotCarriedOn(t *testing.T) {
+	t.Parallel()
+	o := roomy(t.TempDir())
+	j := opened(t, o)
+	put(t, j, sample("a"))
+	if err := j.Advance(1 << 63); ports.CodeOf(err) != ports.Invalid || j.Bounds().Head != 1 {
+		t.Errorf("%v, %+v", err, j.Bounds())
+	}
+	closed(t, j)
+	o.AtLeast = 1 << 63
+	if _, err := Open(o); ports.CodeOf(err) != ports.Invalid {
+		t.Errorf("%v", err)
+	}
+	opened(t, roomy(o.Dir)) // the directory was left free
 }
 
 func TestAdvanceBeforeTheFirstEntryMovesTheEpoch(t *testing.T) {

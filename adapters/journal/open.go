@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,8 @@ import (
 // found is what a directory holds, before any file was opened.
 type found struct {
 	segments []*segment // ascending; with base, path, size, damaged
-	aside    []string   // names of everything that was ever set aside
+	aside    []string   // names of everything that was set aside
+	kept     []string   // paths of those among them that were trimmed
 	bytes    int64
 }
 
@@ -37,6 +37,9 @@ func findSegments(dir string) (found, error) {
 			f.aside = append(f.aside, name)
 		}
 		base, aside, ok := parseName(name)
+		if aside && !ok {
+			f.kept = append(f.kept, path)
+		}
 		info, err := file.Info()
 		if !ok || err != nil || !info.Mode().IsRegular() {
 			continue
@@ -60,7 +63,7 @@ func findSegments(dir string) (found, error) {
 // adopt takes over what was found: it reads the headers, works out from them where each segment ends, and goes through the
 // newest one.
 func (j *Journal) adopt(f found) error {
-	j.damaged = f.aside
+	j.damaged, j.kept = f.aside, f.kept
 	if len(f.aside) > 0 {
 		j.log.Warn("the journal has segments that were set aside as damaged", "files", f.aside)
 	}
@@ -146,7 +149,7 @@ func (j *Journal) findLast(s *segment, later []*segment) error {
 // scanNewest goes through the newest segment. What stands behind its last whole entry was never acknowledged and is cut
 // off; something unreadable with whole entries behind it is damage.
 func (j *Journal) scanNewest(s *segment) error {
-	w, err := j.scan(s, math.MaxUint64-1)
+	w, err := j.scan(s, 2*maxSeq)
 	if err != nil {
 		return err
 	}
@@ -177,7 +180,7 @@ func (j *Journal) scan(s *segment, highest uint64) (*walk, error) {
 	defer file.Close()
 	src := newSource(file, s.size)
 	defer src.release()
-	w := &walk{src: src, off: s.begin, next: s.base, last: highest}
+	w := &walk{src: src, off: s.begin, next: s.base, last: highest, skim: true}
 	for {
 		var e ports.Entry
 		ok, err := w.step(&e)

@@ -29,7 +29,7 @@ func (j *Journal) viewFrom(next uint64) (v view, head uint64, ok bool, err error
 		return view{}, 0, false, errClosed("journal: read")
 	}
 	for i, s := range j.segments {
-		if s.last < next {
+		if s.last < next || s.empty() && next > s.prev {
 			continue
 		}
 		v = view{
@@ -96,6 +96,9 @@ func (j *Journal) Read(after uint64, limit int, maxBytes int64) (ports.Stretch, 
 		if v.lost.From != 0 {
 			p.lose(v.lost.From, v.lost.To)
 		}
+		if v.last < v.base {
+			continue // nothing is in it yet
+		}
 		p.Through = max(p.Through, v.base-1)
 		if v.missing {
 			p.lose(p.Through+1, v.last)
@@ -140,7 +143,7 @@ func (j *Journal) readSegment(p *page, v view) error {
 		if !ok {
 			lostSome := p.Through < v.last
 			p.lose(p.Through+1, v.last)
-			j.readDone(v, marks, w.damaged || lostSome)
+			j.readDone(v, marks, mark{v.last + 1, w.off}, w.damaged || lostSome)
 			return nil
 		}
 		if n := len(marks); n == 0 || w.at >= marks[n-1].off+markBytes {
@@ -148,15 +151,20 @@ func (j *Journal) readSegment(p *page, v view) error {
 		}
 		p.lose(p.Through+1, e.Seq-1)
 		if p.add(&e); p.full {
-			j.readDone(v, marks, w.damaged)
+			resume := mark{p.Through + 1, w.off}
+			if p.Through < e.Seq {
+				resume.off = w.at // it did not fit any more
+			}
+			j.readDone(v, marks, resume, w.damaged)
 			return nil
 		}
 	}
 }
 
 // readDone keeps what a read found out about its segment.
-func (j *Journal) readDone(v view, marks []mark, damaged bool) {
+func (j *Journal) readDone(v view, marks []mark, resume mark, damaged bool) {
 	j.mu.Lock()
+	v.seg.resume = resume
 	for _, m := range marks {
 		v.seg.addMark(m)
 	}

@@ -25,6 +25,7 @@ type segment struct {
 	damaged bool   // set aside: not all of it can be read
 	missing bool   // its file is gone
 	marks   []mark // sparse, ascending: where some of the entries begin
+	resume  mark   // where the last Read ended, which is where the next one mostly begins
 }
 
 // empty says that the segment holds no entry.
@@ -77,7 +78,7 @@ func decodeHeader(b []byte) (h header, err error) {
 }
 
 // A segment is called after its base. A damaged one gets the time behind its name and stays where it is: what is whole in
-// it is still read, until it is trimmed.
+// it is still read. Once it is trimmed it loses the suffix of segments, is read no more and waits for a person.
 const (
 	segmentSuffix = ".seg"
 	newSuffix     = ".seg.new"
@@ -116,6 +117,9 @@ func (s *segment) addMark(m mark) {
 
 // offsetOf gives an offset at or before the entry with a Seq.
 func (s *segment) offsetOf(seq uint64) int64 {
+	if s.resume.seq == seq {
+		return s.resume.off
+	}
 	i := sort.Search(len(s.marks), func(i int) bool { return s.marks[i].seq > seq })
 	if i == 0 {
 		return s.begin

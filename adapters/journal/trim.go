@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"holdfast/ports"
 )
@@ -76,14 +78,31 @@ func (j *Journal) keepAside(s *segment) {
 	if s.missing {
 		return
 	}
-	j.kept = append(j.kept, s.path)
+	kept := strings.Replace(s.path, segmentSuffix+asideMark, asideMark, 1)
+	if err := os.Rename(s.path, kept); err != nil {
+		j.log.Warn("a damaged segment keeps its name", "file", s.path, "error", err)
+		kept = s.path
+	}
+	j.tellDamaged(s.path, kept)
+	j.kept = append(j.kept, kept)
 	for len(j.kept) > keepAside {
-		oldest := j.kept[0]
-		j.kept = j.kept[1:]
-		if j.remove(oldest) {
-			j.mu.Lock()
-			j.damaged = slices.DeleteFunc(j.damaged, func(name string) bool { return name == filepath.Base(oldest) })
-			j.mu.Unlock()
+		if j.remove(j.kept[0]) {
+			j.tellDamaged(j.kept[0], "")
 		}
+		j.kept = j.kept[1:]
+	}
+}
+
+// tellDamaged replaces a file in the list of damaged ones; "" takes it off.
+func (j *Journal) tellDamaged(before, now string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	at := slices.Index(j.damaged, filepath.Base(before))
+	switch {
+	case at < 0:
+	case now == "":
+		j.damaged = slices.Delete(j.damaged, at, at+1)
+	default:
+		j.damaged[at] = filepath.Base(now)
 	}
 }

@@ -9,6 +9,7 @@ type walk struct {
 	off  int64  // where the next frame begins
 	next uint64 // entries below are passed over
 	last uint64 // the walk ends behind this Seq
+	skim bool   // only Seqs are wanted
 
 	at      int64 // where the entry given last began
 	whole   int64 // offset behind the last whole entry
@@ -51,7 +52,7 @@ func (w *walk) step(e *ports.Entry) (ok bool, err error) {
 // below next is passed over without being decoded, only its Seq is set.
 func (w *walk) take(f frame, e *ports.Entry) (ok bool, err error) {
 	begin, end := w.off, f.end
-	passed := f.seq < w.next
+	passed := w.skim || f.seq < w.next
 	e.Seq = f.seq
 	switch f.kind {
 	case kindEntry:
