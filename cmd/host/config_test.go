@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	store "holdfast/adapters/sqlite"
 	"holdfast/internal/config"
 	"holdfast/internal/exitcode"
 	"holdfast/ports"
@@ -96,6 +97,26 @@ token "ops" {
 			if !slices.Contains(all.Settings, want) {
 				t.Errorf("%s: %+v is not in %s", name, want, got.stdout)
 			}
+		}
+	}
+}
+
+func TestTheExampleTellsEveryOptionOfSQLite(t *testing.T) {
+	t.Parallel()
+	d, err := store.New().Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := configFile(t, config.Example)
+	got := runProgram(t, described(d, nil), "--config", path, "config", "show", "--json")
+	var all shown
+	if err := json.Unmarshal([]byte(got.stdout), &all); err != nil {
+		t.Fatalf("%v in %+v", err, got)
+	}
+	for _, o := range d.Options {
+		i := slices.IndexFunc(all.Settings, func(s config.Setting) bool { return s.Name == "backend.local."+o.Name })
+		if i < 0 || all.Settings[i].Value != o.Default || all.Settings[i].Source == "default" {
+			t.Errorf("the example does not set %s to its default %s", o.Name, o.Default)
 		}
 	}
 }

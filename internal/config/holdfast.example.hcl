@@ -58,8 +58,11 @@ retention = "8760h"
 backend "sqlite" "local" {
   local = true
 
-  # The database file, relative to the data directory.
+  # The database file, below the data directory unless absolute; its folder must exist, on a local disk.
   path = "history.db"
+
+  # How long a call waits for another process that holds the database's lock.
+  busy_timeout = "5s"
 
   # The plugin's executable. Default: holdfast-backend-KIND in plugin_dir.
   #plugin = "/opt/sqlite/holdfast-backend-sqlite"

@@ -58,7 +58,7 @@ func TestWithoutAFileEverythingHasADefault(t *testing.T) {
 		"file": "", "listen": "127.0.0.1:8420", "data": "data", "ack": "local", "route": []string{"local"}, "plugins": "/opt/holdfast/bin/plugins",
 		"level": "info", "json": false, "journal": config.Journal{}, "retention": 365 * 24 * time.Hour,
 		"kind": "sqlite", "name": "local", "plugin": "/opt/holdfast/bin/plugins/holdfast-backend-sqlite",
-		"options": `{"busy_wait":"5s","cache":67108864,"mirror":false,"path":"history.db","readers":4}`, "tokens": 0,
+		"options": `{"busy_timeout":"5s","cache":67108864,"mirror":false,"path":"history.db","readers":4}`, "tokens": 0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -207,7 +207,7 @@ backend "sqlite" "local" {
   path      = "${env("DIR")}/h.db"
   readers   = env("READERS")
   cache     = 1024
-  busy_wait = "250ms"
+  busy_timeout = "250ms"
   mirror    = env("MIRROR")
   label     = null
 }
@@ -216,7 +216,7 @@ backend "sqlite" "local" {
 	if err := cfg.Err(diags); err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"busy_wait":"250ms","cache":1024,"mirror":true,"path":"/srv/h.db","readers":8}`
+	const want = `{"busy_timeout":"250ms","cache":1024,"mirror":true,"path":"/srv/h.db","readers":8}`
 	if string(options) != want {
 		t.Errorf("got  %s\nwant %s", options, want)
 	}

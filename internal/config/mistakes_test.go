@@ -21,7 +21,7 @@ var described = map[string]ports.Description{
 		{Name: "path", Type: ports.OptionString, Default: "history.db", Help: "the database file"},
 		{Name: "readers", Type: ports.OptionInt, Default: "4"},
 		{Name: "cache", Type: ports.OptionSize, Default: "64MiB"},
-		{Name: "busy_wait", Type: ports.OptionDuration, Default: "5s"},
+		{Name: "busy_timeout", Type: ports.OptionDuration, Default: "5s"},
 		{Name: "mirror", Type: ports.OptionBool, Default: "false"},
 		{Name: "label", Type: ports.OptionString},
 	}},
