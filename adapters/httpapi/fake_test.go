@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type fakeHost struct {
 	mu       sync.Mutex
 	calls    []core.Call
 	queries  []any
+	panics   atomic.Bool   // the next Wait does
 	gate     chan struct{} // nil: answers are due at once; else each waits for one value
 	answer   func(call core.Call, n int) core.Answer
 	notReady error
@@ -54,6 +56,9 @@ type fakePromise struct {
 }
 
 func (p *fakePromise) Wait(ctx context.Context) core.Answer {
+	if p.host.panics.CompareAndSwap(true, false) {
+		panic("a defect")
+	}
 	if p.host.gate != nil {
 		select {
 		case <-p.host.gate:

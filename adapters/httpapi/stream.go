@@ -73,12 +73,19 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, who caller, source 
 	h.Set("X-Content-Type-Options", "nosniff")
 	var reader sync.WaitGroup
 	reader.Go(func() { s.read(stop) })
+	answered := false
+	defer func() { // also after a panic: nothing of a stream goes on without its request
+		if !answered {
+			cancel()
+			s.settle(ctx)
+		}
+		reader.Wait()
+	}()
 	if err := s.answer(ctx, w, deadlines); err != nil {
 		a.log.Debug("stream: the client does not take its answers", "error", err)
-		cancel()
-		s.settle(ctx)
+		return
 	}
-	reader.Wait()
+	answered = true
 }
 
 // read begins every line.

@@ -330,6 +330,14 @@ func TestAPanicOfOneLineLeavesTheHostRunning(t *testing.T) {
 	if answers := strings.Split(strings.TrimSpace(got.body), "\n"); len(answers) != 2 || !strings.Contains(answers[1], `"Code":"internal"`) {
 		t.Errorf("%s", got.body)
 	}
+	c.host.panics.Store(true)
+	if got, err := http.Post(c.server.URL+"/v1/actions", typeNDJSON, strings.NewReader(strings.Repeat(line(1), 5000))); err == nil {
+		text, err := io.ReadAll(got.Body)
+		got.Body.Close()
+		if err == nil {
+			t.Errorf("a stream that was cut looks whole: %s", text)
+		}
+	}
 	if got := c.get("/livez"); got.status != http.StatusOK {
 		t.Errorf("%d", got.status)
 	}
