@@ -276,7 +276,7 @@ func TestDrainingEndsAStreamBehindItsLastLine(t *testing.T) {
 
 func zipped(text string) string {
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 	_, _ = w.Write([]byte(text))
 	_ = w.Close()
 	return b.String()
