@@ -2,6 +2,8 @@ package ports
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -45,7 +47,14 @@ func (s *scanner) fault(format string, args ...any) error {
 	return Errorf(Invalid, "", format, args...)
 }
 
+// space is small enough to be inlined where there is none, which is nearly everywhere.
 func (s *scanner) space() {
+	if s.at < len(s.text) && s.text[s.at] <= ' ' {
+		s.spaces()
+	}
+}
+
+func (s *scanner) spaces() {
 	for s.at < len(s.text) {
 		switch s.text[s.at] {
 		case ' ', '\t', '\n', '\r':
@@ -175,35 +184,59 @@ func (s *scanner) str() error {
 	if s.at >= len(s.text) || s.text[s.at] != '"' {
 		return s.broken()
 	}
-	s.at++
-	for s.at < len(s.text) {
-		switch c := s.text[s.at]; {
-		case c == '"':
-			s.at++
-			return nil
-		case c == '\\':
-			if s.at+1 >= len(s.text) {
-				s.at++
-				return s.broken()
-			}
-			switch s.text[s.at+1] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-				s.at += 2
-			case 'u':
-				if _, ok := hex4(s.text[s.at+2:]); !ok {
-					return s.broken()
-				}
-				s.at += 6
-			default:
-				return s.broken()
-			}
-		case c < 0x20:
+	at := s.at + 1
+	for {
+		at += plainPrefix(s.text[at:])
+		if at >= len(s.text) || s.text[at] < 0x20 {
+			s.at = at
 			return s.broken()
-		default:
-			s.at++
+		}
+		if s.text[at] == '"' {
+			s.at = at + 1
+			return nil
+		}
+		n := escape(s.text[at:])
+		if n == 0 {
+			if s.at = at; at+1 == len(s.text) {
+				s.at++
+			}
+			return s.broken()
+		}
+		at += n
+	}
+}
+
+// plainPrefix counts the bytes before the first that ends a string, escapes or may not stand in one.
+func plainPrefix(b []byte) (n int) {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	for ; len(b)-n >= 8; n += 8 {
+		w := binary.LittleEndian.Uint64(b[n:])
+		quote, slash := w^(ones*'"'), w^(ones*'\\')
+		// The high bit of each byte that is below 0x20, a quote or a backslash; a byte above it may be marked too much.
+		if stop := ((w-ones*0x20)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & high; stop != 0 {
+			return n + bits.TrailingZeros64(stop)/8
 		}
 	}
-	return s.broken()
+	for n < len(b) && b[n] >= 0x20 && b[n] != '"' && b[n] != '\\' {
+		n++
+	}
+	return n
+}
+
+// escape gives the length of the escape sequence that b begins with, 0 when it is none.
+func escape(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if _, ok := hex4(b[2:]); ok {
+			return 6
+		}
+	}
+	return 0
 }
 
 func (s *scanner) digits() bool {
