@@ -260,21 +260,21 @@ func (c *committer) next(ctx context.Context, after uint64, limit int) (b ports.
 	}
 	for i := range entries {
 		e := &entries[i]
-		if e.Again != 0 {
-			if len(b.Entries) > 0 {
-				return b, false, nil
-			}
+		switch {
+		case e.Again != 0 && len(b.Entries) > 0:
+			return b, false, nil // it goes alone, the next time
+		case e.Again != 0:
 			if c.asides.mayReplay(e) {
 				b.Entries, b.Through = entries[i:i+1], e.Seq
 				return b, true, nil
 			}
-		} else if c.asides.has(e.Key, e.Seq) {
+		case c.asides.has(e.Key, e.Seq):
 			// set aside already, by the failure that ended the last connection
-		} else if c.asides.holds(e.Key) {
+		case c.asides.holds(e.Key):
 			if err := c.setAside(e, nil); err != nil {
 				return b, false, err
 			}
-		} else {
+		default:
 			b.Entries = append(b.Entries, *e)
 		}
 		b.Through = e.Seq

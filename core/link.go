@@ -226,7 +226,7 @@ func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark) er
 		k.enter(needsOne, first.Error(), "look at `holdfast unsettled list`; retry or discard what is there")
 	}
 	for range len(k.families) - 1 {
-		<-errs
+		_ = <-errs // the first one is the reason
 	}
 	return first
 }

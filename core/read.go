@@ -137,7 +137,8 @@ func shown(row ports.Row) []byte {
 			return row.Body // a caller's own member of that name
 		}
 	}
-	body := append(make([]byte, 0, len(row.Body)+80), row.Body[:len(row.Body)-1]...)
+	body := make([]byte, 0, len(row.Body)+80)
+	body = append(body, row.Body[:len(row.Body)-1]...)
 	if len(body) > 1 {
 		body = append(body, ',')
 	}

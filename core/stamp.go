@@ -30,9 +30,9 @@ func (c *checked) stampGUID(from *Source) {
 	if c.entry.Action != ports.AppendEvent || c.entry.EventGUID != "" {
 		return
 	}
-	switch content := ""; {
+	switch {
 	case from.Stream != nil:
-		content = c.content()
+		content := c.content()
 		c.entry.EventGUID = named("stream", from.Stream.name, from.Stream.nth(content, from.Line), content)
 	case from.Idempotency != "":
 		c.entry.EventGUID = named("request", from.Actor, from.Idempotency, strconv.Itoa(from.Line), c.content())

@@ -55,11 +55,3 @@ func (t *tail) drop(through uint64) {
 		t.entries, t.bytes = nil, 0
 	}
 }
-
-// first gives the first Seq that the tail has, or 0.
-func (t *tail) first() uint64 {
-	if len(t.entries) == 0 {
-		return 0
-	}
-	return t.entries[0].Seq
-}

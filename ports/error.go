@@ -74,8 +74,7 @@ func Wrap(code Code, op string, cause error) error {
 	if cause == nil {
 		return nil
 	}
-	var known *Error
-	if errors.As(cause, &known) {
+	if known, ok := errors.AsType[*Error](cause); ok {
 		e := *known
 		e.Cause = cause
 		e.Op, e.Message = op, cause.Error()
@@ -106,11 +105,11 @@ func (e *Error) Unwrap() error { return e.Cause }
 // CodeOf gives the code of an error: that of the Error in its chain, Deadline and Canceled for context errors, Internal for
 // everything else, and "" for nil.
 func CodeOf(err error) Code {
-	var e *Error
+	e, ours := errors.AsType[*Error](err)
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, &e):
+	case ours:
 		return e.Code
 	case errors.Is(err, context.DeadlineExceeded):
 		return Deadline
@@ -125,8 +124,7 @@ func AsError(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return &Error{Code: CodeOf(err), Message: err.Error(), Cause: err}

@@ -199,15 +199,15 @@ func RestoreRecord(t *Table, c Columns, skip ...string) (*Record, error) {
 	if c.Extra != "" {
 		err := ScanObject([]byte(c.Extra), MaxDepth+2, func(name, value []byte) error {
 			plain, _ := Unquote(name)
-			switch {
-			case plain == "$absent":
+			switch plain {
+			case "$absent":
 				return ScanItems(value, func(name []byte) {
 					plain, _ := Unquote(name)
 					if at, ok := t.places[plain]; ok {
 						absent |= 1 << at
 					}
 				})
-			case plain == "$raw":
+			case "$raw":
 				return ScanObject(value, MaxDepth+1, func(name, value []byte) error {
 					plain, _ := Unquote(name)
 					if at, ok := t.places[plain]; ok {

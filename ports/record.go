@@ -81,12 +81,12 @@ func (r *Record) Set(name string, value []byte) bool {
 	if at, ok := r.Table.places[name]; ok {
 		return r.setCol(at, value)
 	}
-	i := r.extra(name)
-	if i < 0 {
+	switch i := r.extra(name); {
+	case i < 0:
 		r.Extra = append(slices.Clip(r.Extra), Member{Name: name, Value: value})
-	} else if bytes.Equal(r.Extra[i].Value, value) {
+	case bytes.Equal(r.Extra[i].Value, value):
 		return false
-	} else {
+	default:
 		r.Extra = slices.Clone(r.Extra)
 		r.Extra[i].Value = value
 	}

@@ -135,7 +135,7 @@ var (
 			{Name: "IX_UVQueueAttempt_HashNum", Columns: []string{"WorkItemHash", "AttemptNumber"}, Unique: true},
 		},
 	})
-	// A manifest's whole text stands in ManifestJSON, an Engine column here because no member is called so; its other
+	// Manifests: a manifest's whole text stands in ManifestJSON, an Engine column here because no member is called so; its other
 	// columns are projections for people and filters, and nothing is read back from them.
 	Manifests = table(Table{
 		Name: "UVManifest", Kind: KindManifest, Key: "Hash",

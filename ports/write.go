@@ -1,6 +1,7 @@
 package ports
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -44,14 +45,7 @@ var (
 )
 
 // IsWrite says whether the action is one of the seven writes.
-func (a Action) IsWrite() bool {
-	for _, w := range Writes {
-		if a == w {
-			return true
-		}
-	}
-	return false
-}
+func (a Action) IsWrite() bool { return slices.Contains(Writes, a) }
 
 // Family says which half of history an action concerns; an unknown action gives "".
 func (a Action) Family() Family {
