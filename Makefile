@@ -6,7 +6,7 @@ MAKEFLAGS += --no-builtin-rules
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Version control is asked here, once, not by every link: its stamp would make each commit a new binary.
-BUILD   := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
+BUILD   := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.linked=$(VERSION)"
 # Each backend is a folder with a main.go; the SDK, the protocol, the suite and the templates are none.
 PLUGINS := $(filter-out sdk proto conformance templates,$(patsubst plugins/%/main.go,%,$(wildcard plugins/*/main.go)))
 GO_DIRS := $(wildcard adapters cmd core internal plugins ports)

@@ -111,7 +111,7 @@ func (p *pruning) some(found []place, budget int) (done int, counts ports.Pruned
 		}
 		if old && victim.layout == items {
 			n, err := p.w.link.affected(`DELETE FROM "UVQueueWorkItemEvent" WHERE rowid IN (
-				SELECT rowid FROM "UVQueueWorkItemEvent" WHERE "WorkItemHash" = ? LIMIT ?)`, victim.key, budget)
+				SELECT rowid FROM "UVQueueWorkItemEvent" WHERE "WorkItemHash" = ? LIMIT ?)`, victim.key, int64(budget))
 			if err != nil {
 				return 0, counts, err
 			}

@@ -59,7 +59,7 @@ func (s serveCommand) Run(in *invocation) error {
 		return exitcode.With(exitcode.Environment, err)
 	}
 	host, err := core.New(core.Config{
-		Version: version, Ack: core.Ack(cfg.Ack), Retention: cfg.Retention, State: house.state, Journals: house.ports(),
+		Version: version(), Ack: core.Ack(cfg.Ack), Retention: cfg.Retention, State: house.state, Journals: house.ports(),
 		Local:  core.Local{Name: cfg.LocalBackend().Name, Kind: cfg.LocalBackend().Kind, Store: local, Health: health(local)},
 		Logger: log,
 	})
@@ -67,12 +67,12 @@ func (s serveCommand) Run(in *invocation) error {
 		return exitcode.With(exitcode.Environment, err)
 	}
 	api, err := httpapi.New(httpapi.Config{
-		Host: httpapi.Over(host), Version: version, Tokens: tokens(cfg), Loopback: cfg.Loopback(), Logger: log.Named("http"),
+		Host: httpapi.Over(host), Version: version(), Tokens: tokens(cfg), Loopback: cfg.Loopback(), Logger: log.Named("http"),
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(in.stdout, "holdfast %s serves on http://%s, data in %s\n", version, listener.Addr(), cfg.Data)
+	fmt.Fprintf(in.stdout, "holdfast %s serves on http://%s, data in %s\n", version(), listener.Addr(), cfg.Data)
 	return running{api: api, host: host, local: local, house: house, log: log}.until(in.ctx, listener)
 }
 
