@@ -3,16 +3,16 @@ package bench
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"holdfast/internal/e2e"
+	"holdfast/internal/workload"
 )
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(serveOne); path != "" {
-		if err := oneProcess(path); err != nil {
+	if dir := os.Getenv(serveOne); dir != "" {
+		if err := oneProcess(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -25,12 +25,13 @@ func TestMain(m *testing.M) {
 var levels = []struct{ callers, items int }{{1, 200}, {16, 100}, {64, 64}, {256, 16}}
 
 const (
-	bulkItems   = 10_000 // of each size of bulk
-	part        = "Writes"
-	readers     = 16
-	ackLocal    = "local"
-	ackJournal  = "journaled"
-	singlesName = "singles, %s, %d callers"
+	bulkItems  = 10_000 // of each size of bulk
+	part       = "Writes and reads"
+	partCost   = "Processor time"
+	partMemory = "Memory and start"
+	readers    = 16
+	ackLocal   = "local"
+	ackJournal = "journaled"
 )
 
 // BenchmarkWrites compares holdfast with the bare program and the one-process server.
@@ -40,11 +41,15 @@ func BenchmarkWrites(b *testing.B) {
 		round := round{b: b}
 		round.bare()
 		round.one()
-		round.holdfast(ackLocal)
-		round.holdfast(ackJournal)
+		round.singles(ackLocal)
+		round.bulk(ackLocal)
+		round.singles(ackJournal)
+		round.bulk(ackJournal)
 	}
-	if err := table.print(part); err != nil {
-		b.Fatal(err)
+	for _, p := range []string{part, partCost, partMemory} {
+		if err := table.print(p); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
@@ -57,96 +62,96 @@ type round struct {
 }
 
 func (r *round) bare() {
-	f, err := openFile(filepath.Join(r.b.TempDir(), "bare.db"))
+	f, err := openFile(r.b.TempDir())
 	if err != nil {
 		r.b.Fatal(err)
 	}
-	defer f.close()
 	r.bareOf = map[int]float64{}
 	for step, lines := range []int{10_000, 1_000} {
-		took, err := bare(f, "bulk", step*bulkItems, (step+1)*bulkItems)
+		took, busy, err := bare(f, step*bulkItems, (step+1)*bulkItems)
 		if err != nil {
 			r.b.Fatal(err)
 		}
-		r.bareOf[lines] = bulkItems * perItem / took.Seconds()
-		table.add(part, fmt.Sprintf("bare, items %d to %d", step*bulkItems, (step+1)*bulkItems), "/s", r.bareOf[lines])
+		const writes = bulkItems * workload.PerItem
+		r.bareOf[lines] = writes / took.Seconds()
+		name := fmt.Sprintf("bare, items %d to %d", step*bulkItems, (step+1)*bulkItems)
+		table.add(part, name, "/s", r.bareOf[lines])
+		table.add(partCost, name, "us/write", busy.Seconds()*1e6/writes)
+	}
+	if err := f.Close(); err != nil {
+		r.b.Fatal(err)
 	}
 }
 
 func (r *round) one() {
-	url, stop := startOne(r.b, filepath.Join(r.b.TempDir(), "one.db"))
+	url, pid, stop := startOne(r.b, r.b.TempDir())
 	defer stop()
 	l := newLoad(url)
 	defer l.http.CloseIdleConnections()
 	r.oneOf = map[int]float64{}
 	from := 0
 	for _, level := range levels {
-		m := l.singles(r.b, "single", from, level.callers, level.items)
-		from += level.callers * level.items
+		all := items(from, from+level.callers*level.items)
+		from += len(all)
+		since := processorTime(pid)
+		m := l.singles(r.b, all, level.callers)
 		r.oneOf[level.callers] = m.rate
-		table.measured(part, fmt.Sprintf(singlesName, "one process", level.callers), m).of("bare", r.bareOf[10_000])
+		name := fmt.Sprintf("singles, one process, %d callers", level.callers)
+		table.measured(part, name, m).of("bare", r.bareOf[10_000])
+		table.add(partCost, name, "us/write", (processorTime(pid)-since).Seconds()*1e6/float64(len(m.times)))
 	}
 }
 
-func (r *round) holdfast(ack string) {
+// host starts a holdfast.
+func (r *round) host(ack string) (*e2e.Host, *load, family) {
 	r.b.Setenv("HOLDFAST_ACK", ack)
 	host := e2e.Start(r.b)
 	l := newLoad(host.URL)
-	defer l.http.CloseIdleConnections()
-	procs := familyOf(r.b)
-	r.singles(l, ack)
-	procs.note(part, ack+" singles")
-	host.Stop(r.b)
-
-	host = e2e.Start(r.b)
-	l = newLoad(host.URL)
-	defer l.http.CloseIdleConnections()
-	procs = familyOf(r.b)
-	r.bulk(l, ack)
-	procs.note(part, ack+" bulk")
-	if ack == ackLocal {
-		r.reads(l)
-	}
-	host.Kill()
-	began := time.Now()
-	host.Restart(r.b)
-	table.add(part, "start to ready after kill -9, "+ack, "ms", time.Since(began).Seconds()*1e3).target(target{What: "value", Most: 500})
-	host.Stop(r.b)
+	r.b.Cleanup(l.http.CloseIdleConnections)
+	return host, l, familyOf(r.b)
 }
 
-func (r *round) singles(l *load, ack string) {
+func (r *round) singles(ack string) {
+	host, l, procs := r.host(ack)
 	if ack == ackLocal {
 		r.localOf = map[int]float64{}
 	}
 	from := 0
 	for _, level := range levels {
-		m := l.singles(r.b, "single", from, level.callers, level.items)
-		from += level.callers * level.items
-		f := table.measured(part, fmt.Sprintf(singlesName, ack, level.callers), m)
+		all := items(from, from+level.callers*level.items)
+		from += len(all)
+		since := procs.busy()
+		m := l.singles(r.b, all, level.callers)
 		l.settle(r.b)
-		switch {
-		case ack == ackLocal:
+		name := fmt.Sprintf("singles, %s, %d callers", ack, level.callers)
+		procs.cost(name, since, len(m.times))
+		f := table.measured(part, name, m)
+		of, base, least := "one process", r.oneOf[level.callers], 0.65
+		if ack == ackJournal {
+			of, base, least = ackLocal, r.localOf[level.callers], 1.3
+		} else {
 			r.localOf[level.callers] = m.rate
-			f.of("one process", r.oneOf[level.callers])
-			if level.callers == 64 {
-				f.target(target{What: "ratio", Least: 0.65}, target{What: "p99", Most: 20})
-			}
-		default:
-			f.of("local", r.localOf[level.callers])
-			if level.callers == 64 {
-				f.target(target{What: "ratio", Least: 1.3}, target{What: "p99", Most: 20})
-			}
+		}
+		f.of(of, base)
+		if level.callers == 64 {
+			f.target(target{What: "ratio", Least: least}, target{What: "p99", Most: 20})
 		}
 	}
+	procs.note(ack + " singles")
+	host.Stop(r.b)
 }
 
-func (r *round) bulk(l *load, ack string) {
+func (r *round) bulk(ack string) {
+	host, l, procs := r.host(ack)
 	for step, size := range []struct {
-		lines           int
-		local, accepted float64
-	}{{10_000, 0.7, 1.2}, {1_000, 0.6, 0}} {
-		accepted, drained := l.bulk(r.b, bulk("bulk", step*bulkItems, (step+1)*bulkItems, size.lines))
+		lines                    int
+		local, accepted, drained float64
+	}{{10_000, 0.7, 1.2, 0.8}, {1_000, 0.6, 0, 0}} {
+		all := bodies(step*bulkItems, (step+1)*bulkItems, size.lines)
+		since := procs.busy()
+		accepted, drained := l.bulk(r.b, all)
 		name := fmt.Sprintf("bulk of %d lines, %s", size.lines, ack)
+		procs.cost(name, since, bulkItems*workload.PerItem)
 		if ack == ackLocal {
 			table.measured(part, name, accepted).of("bare", r.bareOf[size.lines]).target(target{What: "ratio", Least: size.local})
 			continue
@@ -155,16 +160,29 @@ func (r *round) bulk(l *load, ack string) {
 		d := table.add(part, name+", drained", "/s", drained).of("bare", r.bareOf[size.lines])
 		if size.accepted > 0 {
 			a.target(target{What: "ratio", Least: size.accepted})
-			d.target(target{What: "ratio", Least: 0.8})
+			d.target(target{What: "ratio", Least: size.drained})
 		}
 	}
+	procs.note(ack + " bulk")
+	if ack == ackLocal {
+		r.reads(l)
+	}
+	host.Kill()
+	began := time.Now()
+	host.Restart(r.b)
+	table.add(partMemory, "from start to ready after kill -9, "+ack, "ms", time.Since(began).Seconds()*1e3).target(target{What: "value", Most: 500})
+	host.Stop(r.b)
 }
 
 func (r *round) reads(l *load) {
-	const items = 2 * bulkItems
-	table.measured(part, fmt.Sprintf("reads by key, %d callers", readers), l.reads(r.b, "bulk", items, readers, 500))
+	hashes := make([]string, 2*bulkItems)
+	for n := range hashes {
+		hashes[n] = hashOf(n)
+	}
+	table.measured(part, fmt.Sprintf("reads by key, %d callers", readers), l.reads(r.b, hashes, readers, 500))
+	all := items(len(hashes), len(hashes)+64*16)
 	var writes measured
-	m := l.readsDuring(r.b, "bulk", items, readers, func() { writes = l.singles(r.b, "beside", 0, 64, 16) })
-	table.measured(part, fmt.Sprintf("the same beside writes of 64 callers, %d callers", readers), m)
-	table.measured(part, "those writes", writes)
+	m := l.readsDuring(r.b, hashes, readers, func() { writes = l.singles(r.b, all, 64) })
+	table.measured(part, fmt.Sprintf("reads by key, %d callers, beside 64 writers", readers), m)
+	table.measured(part, fmt.Sprintf("singles, local, 64 callers, beside %d readers", readers), writes)
 }

@@ -10,14 +10,16 @@
 //
 // What it compares:
 //
-//   - bare: modernc through database/sql, prepared statements, batches of 1,024, synchronous=FULL, the whole schema of ports
-//     with our columns and indexes, values decoded before the clock starts.
+//   - bare: modernc through database/sql, prepared statements, batches of 1,024, synchronous=FULL, the tables, columns and
+//     indexes of the store, values decoded before the clock starts (workload.Bare).
 //   - one process: a net/http server that parses a call, puts it into the next group commit of the same statements, and
 //     answers; no journal, no plugin. It runs in a process of its own, as the host does.
 //   - holdfast: the built binary with the sqlite plugin, once for each ack.
 //
 // All begin with an empty file and write the same items, so that their files have the same size at every step. The load comes
-// from net/http clients in the process of the benchmark, which takes its part of the machine: about a third of every rate
-// over HTTP on two cores. An item is six writes: one upsert of 36 members, two events, two patches, one outcome of an attempt;
-// 709 bytes a line. In bulk the lines of 64 items are interleaved.
+// from net/http clients in the process of the benchmark, on the same processors: about a third of the cost of every write over
+// HTTP is theirs. An item is six writes of about 800 bytes a line (workload.Lines), those of 64 items interleaved in bulk.
+//
+// Bare needs one processor and holdfast two, so other work on the machine lowers the ratios. The part about processor time
+// tells what a write costs whatever else runs.
 package bench

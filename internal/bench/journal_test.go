@@ -1,30 +1,20 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
 
-	"bytes"
-
 	"holdfast/adapters/journal"
-	"holdfast/core"
+	"holdfast/internal/workload"
 	"holdfast/ports"
 )
 
 // BenchmarkJournal measures the journal alone: one entry an append, each waited for.
 func BenchmarkJournal(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
-	var entries []ports.Entry
-	for n := range 100 {
-		for _, line := range newItem("journal", n).lines {
-			call, err := core.ParseCall(line)
-			if err != nil {
-				b.Fatal(err)
-			}
-			entries = append(entries, ports.Entry{Action: call.Action, Class: ports.Live, Key: newHash("journal", n), Record: call.Settings, Host: benchHost[:8], Actor: "anonymous", Origin: ports.OriginHTTP})
-		}
-	}
+	entries := workload.Entries(0, 100, 1)
 	for range *rounds {
 		for _, level := range []struct{ callers, each int }{{1, 1000}, {64, 500}, {512, 120}} {
 			j, err := journal.Open(journal.Options{Dir: b.TempDir(), Family: ports.Queue})

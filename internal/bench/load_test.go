@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"holdfast/internal/workload"
 )
 
 // The load: net/http clients that keep their connections.
@@ -91,15 +93,12 @@ func callers(b *testing.B, n, each int, call func(caller, i int, answer *bytes.B
 	return measured{float64(n*each) / took.Seconds(), slices.Concat(times...)}
 }
 
-// singles lets callers write the items from..to, each item by one caller, one write after the other.
-func (l *load) singles(b *testing.B, workload string, from, n, itemsEach int) measured {
+// singles lets callers write items, each item by one caller, one write after the other.
+func (l *load) singles(b *testing.B, all []item, n int) measured {
 	b.Helper()
-	items := make([]item, n*itemsEach)
-	for i := range items {
-		items[i] = newItem(workload, from+i)
-	}
-	return callers(b, n, itemsEach*perItem, func(c, i int, answer *bytes.Buffer) error {
-		line := items[c*itemsEach+i/perItem].lines[i%perItem]
+	each := len(all) / n
+	return callers(b, n, each*workload.PerItem, func(c, i int, answer *bytes.Buffer) error {
+		line := all[c*each+i/workload.PerItem][i%workload.PerItem]
 		if err := l.do(http.MethodPost, "/v1/actions", "application/json", line, answer); err != nil {
 			return err
 		}
@@ -117,12 +116,12 @@ func succeeded(answer []byte, n int) error {
 
 // bulk sends bodies one after the other. accepted is the rate of lines until the last was answered, drained until the local
 // store had them too.
-func (l *load) bulk(b *testing.B, bodies [][]byte) (accepted measured, drained float64) {
+func (l *load) bulk(b *testing.B, all [][]byte) (accepted measured, drained float64) {
 	b.Helper()
 	lines := 0
 	var answer bytes.Buffer
 	began := time.Now()
-	for _, body := range bodies {
+	for _, body := range all {
 		n := bytes.Count(body, []byte("\n"))
 		sent := time.Now()
 		err := l.do(http.MethodPost, "/v1/actions", "application/x-ndjson", body, &answer)
@@ -166,15 +165,14 @@ func (l *load) settle(b *testing.B) {
 }
 
 // reads lets readers read items by key.
-func (l *load) reads(b *testing.B, workload string, items, readers, each int) measured {
+func (l *load) reads(b *testing.B, hashes []string, readers, each int) measured {
 	b.Helper()
 	return callers(b, readers, each, func(c, i int, answer *bytes.Buffer) error {
-		return l.read(workload, (c*7919+i*104_729)%items, answer)
+		return l.read(hashes[(c*7919+i*104_729)%len(hashes)], answer)
 	})
 }
 
-func (l *load) read(workload string, n int, answer *bytes.Buffer) error {
-	hash := newHash(workload, n)
+func (l *load) read(hash string, answer *bytes.Buffer) error {
 	if err := l.do(http.MethodGet, "/v1/work-items/"+url.PathEscape(hash), "", nil, answer); err != nil {
 		return err
 	}
@@ -182,7 +180,7 @@ func (l *load) read(workload string, n int, answer *bytes.Buffer) error {
 }
 
 // readsDuring reads by key until the writes are done.
-func (l *load) readsDuring(b *testing.B, workload string, items, readers int, writes func()) (read measured) {
+func (l *load) readsDuring(b *testing.B, hashes []string, readers int, writes func()) (read measured) {
 	b.Helper()
 	done := make(chan struct{})
 	times := make([][]time.Duration, readers)
@@ -199,7 +197,7 @@ func (l *load) readsDuring(b *testing.B, workload string, items, readers int, wr
 				default:
 				}
 				sent := time.Now()
-				if err := l.read(workload, (c*7919+i*104_729)%items, &answer); err != nil {
+				if err := l.read(hashes[(c*7919+i*104_729)%len(hashes)], &answer); err != nil {
 					failure.CompareAndSwap(nil, err)
 					return
 				}

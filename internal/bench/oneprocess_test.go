@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -9,21 +10,24 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"holdfast/internal/workload"
+	"holdfast/ports"
 )
 
 // The one-process server: net/http and SQLite group commit and nothing else. It is this test binary, started again.
 
-// serveOne names the environment variable with the database file of the server that this process shall be.
+// serveOne names the environment variable with the data directory of the server that this process shall be.
 const serveOne = "HOLDFAST_BENCH_SERVE_ONE"
 
 type waiting struct {
-	row  row
-	done chan error
+	writes []workload.Write
+	done   chan error
 }
 
 // oneProcess serves until its input ends. It prints where.
-func oneProcess(path string) error {
-	f, err := openFile(path)
+func oneProcess(dir string) error {
+	f, err := openFile(dir)
 	if err != nil {
 		return err
 	}
@@ -31,21 +35,10 @@ func oneProcess(path string) error {
 	if err != nil {
 		return err
 	}
-	queue := make(chan waiting, bareBatch)
+	queue := make(chan waiting, workload.BareBatch)
 	go groupCommit(f, queue)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body := make([]byte, r.ContentLength)
-		_, err := io.ReadFull(r.Body, body)
-		var decoded row
-		if err == nil {
-			decoded, err = decode(body)
-		}
-		if err == nil {
-			done := make(chan error, 1)
-			queue <- waiting{decoded, done}
-			err = <-done
-		}
-		if err != nil {
+		if err := take(r, queue); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
@@ -58,11 +51,31 @@ func oneProcess(path string) error {
 	return server.Close()
 }
 
+// take puts a call into the next group and waits for its commit.
+func take(r *http.Request, queue chan waiting) error {
+	body := make([]byte, r.ContentLength)
+	if _, err := io.ReadFull(r.Body, body); err != nil {
+		return err
+	}
+	e, err := entryOf(body)
+	if err != nil {
+		return err
+	}
+	e.EventGUID = newGUID()
+	writes, err := workload.Writes([]ports.Entry{e}, benchHost)
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	queue <- waiting{writes, done}
+	return <-done
+}
+
 // groupCommit writes what waits as one transaction, as often as it can.
-func groupCommit(f *file, queue chan waiting) {
+func groupCommit(f *workload.Bare, queue chan waiting) {
 	for first := range queue {
 		group := []waiting{first}
-		for more := true; more && len(group) < bareBatch; {
+		for more := true; more && len(group) < workload.BareBatch; {
 			select {
 			case next := <-queue:
 				group = append(group, next)
@@ -70,26 +83,26 @@ func groupCommit(f *file, queue chan waiting) {
 				more = false
 			}
 		}
-		rows := make([]row, len(group))
+		var writes []workload.Write
 		for i := range group {
-			rows[i] = group[i].row
+			writes = append(writes, group[i].writes...)
 		}
-		err := f.commit(rows)
+		err := f.Run(context.Background(), writes)
 		for _, one := range group {
 			one.done <- err
 		}
 	}
 }
 
-// startOne starts a server and gives its URL and the way to stop it.
-func startOne(b *testing.B, path string) (url string, stop func()) {
+// startOne starts a server and gives its URL, its process and the way to stop it.
+func startOne(b *testing.B, dir string) (url string, pid int, stop func()) {
 	b.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), serveOne+"="+path)
+	cmd.Env = append(os.Environ(), serveOne+"="+dir)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -106,7 +119,7 @@ func startOne(b *testing.B, path string) (url string, stop func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return "http://" + string(line), func() {
+	return "http://" + string(line), cmd.Process.Pid, func() {
 		_ = in.Close()
 		_ = cmd.Wait()
 	}
