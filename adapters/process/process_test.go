@@ -69,7 +69,7 @@ func TestAKilledPluginIsBackAtOnceAndItsCallsEndAtOnce(t *testing.T) {
 	t.Parallel()
 	p := run(t, nil)
 	for range 5 {
-		pid, starts := p.Status().PID, p.Status().Starts
+		pid, starts := pidOf(t, p), p.Status().Starts
 		pending, err := p.Commit(t.Context(), ports.CommitBatch{Family: ports.Queue, Through: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -89,8 +89,6 @@ func TestAKilledPluginIsBackAtOnceAndItsCallsEndAtOnce(t *testing.T) {
 		if at, err := p.Position(t.Context(), ports.Queue); err != nil || at.StoreID != "tape" {
 			t.Fatalf("the next child was not configured: %v, %v", at.StoreID, err)
 		}
-		// Without a failure in between each death would count as another one.
-		p.Retry()
 	}
 	entries, err := os.ReadDir(p.spec.RunDir)
 	if err != nil || len(entries) != 2 { // the lock and the present child's folder
@@ -106,11 +104,15 @@ func TestADeadPluginLeavesItsLastWords(t *testing.T) {
 	} {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
-			p := run(t, nil)
+			spec := specOf(t, nil)
+			states := make(chan Status, 1000)
+			spec.Notify = func(s Status) { states <- s }
+			p := prepare(t, spec)
+			if err := p.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			states := make(chan Status, 100)
-			p.spec.Notify = func(s Status) { states <- s }
 			if err := put(ctx, p, key); ports.CodeOf(err) != ports.BackendGone {
 				t.Fatalf("the call: %v", err)
 			}
@@ -131,7 +133,7 @@ func TestAPanicInACallFailsThatCallAlone(t *testing.T) {
 	t.Parallel()
 	log := &journal{}
 	p := run(t, log.logger(hclog.Info), "panic")
-	pid := p.Status().PID
+	pid := pidOf(t, p)
 	err := p.Probe(t.Context(), ports.Queue)
 	if ports.CodeOf(err) != ports.Internal || !strings.Contains(err.Error(), "the tape is torn") {
 		t.Errorf("the call: %v", err)
@@ -144,8 +146,12 @@ func TestAPanicInACallFailsThatCallAlone(t *testing.T) {
 
 func TestAHungPluginIsKilledAndFollowed(t *testing.T) {
 	t.Parallel()
-	p := run(t, nil)
-	pid := p.Status().PID
+	p := prepare(t, specOf(t, nil))
+	p.timing.answer, p.timing.silence = 500*time.Millisecond, 2*time.Second
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pid := pidOf(t, p)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +177,7 @@ func TestStopEndsAnyPluginWithinItsBound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := run(t, nil)
-			p.timing.silence = time.Hour
-			pid := p.Status().PID
+			pid := pidOf(t, p)
 			if err := upset(pid); err != nil {
 				t.Fatal(err)
 			}
@@ -195,9 +200,9 @@ func TestStopEndsAnyPluginWithinItsBound(t *testing.T) {
 
 func TestThePluginsOwnChildrenEndWithIt(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*Process) error{
-		"stopped": func(p *Process) error { return p.Close() },
-		"killed":  func(p *Process) error { return syscall.Kill(p.Status().PID, syscall.SIGKILL) },
+	for name, end := range map[string]func(*testing.T, *Process) error{
+		"stopped": func(_ *testing.T, p *Process) error { return p.Close() },
+		"killed":  func(t *testing.T, p *Process) error { return syscall.Kill(pidOf(t, p), syscall.SIGKILL) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -213,7 +218,7 @@ func TestThePluginsOwnChildrenEndWithIt(t *testing.T) {
 				return grandchild != 0
 			})
 			began := time.Now()
-			if err := end(p); err != nil {
+			if err := end(t, p); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, 3*time.Second, "the grandchild is gone", func() bool { return !alive(grandchild) })
@@ -278,15 +283,18 @@ func TestAPluginSeesNothingOfTheHostsEnvironment(t *testing.T) {
 
 func TestAKilledHostTakesItsPluginAlong(t *testing.T) {
 	t.Parallel()
-	for _, habit := range []string{"good", "fork"} {
-		t.Run(habit, func(t *testing.T) {
+	for name, upset := range map[string]func(pid int) error{
+		"one that works":      func(int) error { return nil },
+		"one that is stopped": func(pid int) error { return syscall.Kill(pid, syscall.SIGSTOP) },
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base, err := os.MkdirTemp("", "b")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer os.RemoveAll(base)
-			host := exec.Command(self(t), asHost, base, habit)
+			host := exec.Command(self(t), asHost, base)
 			out, err := host.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -298,8 +306,11 @@ func TestAKilledHostTakesItsPluginAlong(t *testing.T) {
 			if _, err := fmt.Fscan(out, &pid); err != nil {
 				t.Fatal(err)
 			}
-			if !alive(pid) {
-				t.Fatal("there is no plugin")
+			if pid == 0 || !alive(pid) {
+				t.Fatalf("there is no plugin %d", pid)
+			}
+			if err := upset(pid); err != nil {
+				t.Fatal(err)
 			}
 			_ = host.Process.Kill()
 			_ = host.Wait()
@@ -330,7 +341,7 @@ func beHost(args []string) {
 	if err != nil {
 		panic(err)
 	}
-	p, err := New(Spec{Name: "tape", Kind: "memory", Path: path, Args: append([]string{asPlugin}, args[1:]...), RunDir: dir.Path()})
+	p, err := New(Spec{Name: "tape", Kind: "memory", Path: path, Args: []string{asPlugin}, RunDir: dir.Path()})
 	if err != nil {
 		panic(err)
 	}

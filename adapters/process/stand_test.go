@@ -182,8 +182,8 @@ func (m *memory) Close() error { return nil }
 
 // quick are numbers for tests; what they bound happens well within them.
 var quick = timing{
-	start: 10 * time.Second, configure: 5 * time.Second, check: 50 * time.Millisecond, answer: 200 * time.Millisecond,
-	silence: 600 * time.Millisecond, drain: time.Second, end: time.Second, healthy: time.Minute,
+	start: 30 * time.Second, configure: 10 * time.Second, check: 50 * time.Millisecond, answer: time.Second,
+	silence: time.Hour, drain: time.Second, end: time.Second, healthy: time.Minute,
 	base: 10 * time.Millisecond, limit: 200 * time.Millisecond, look: 20 * time.Millisecond,
 }
 
@@ -256,6 +256,16 @@ func prepare(t testing.TB, spec Spec) *Process {
 	p.timing = quick
 	t.Cleanup(func() { _ = p.Close() })
 	return p
+}
+
+// pidOf gives the running child. Never 0, which in a signal would mean the tests themselves.
+func pidOf(t testing.TB, p *Process) int {
+	t.Helper()
+	s := p.Status()
+	if s.PID == 0 {
+		t.Fatalf("there is no child: %+v", s)
+	}
+	return s.PID
 }
 
 // eventually waits until something is so.

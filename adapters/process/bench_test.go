@@ -1,0 +1,64 @@
+package process
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"holdfast/ports"
+)
+
+func BenchmarkLaunchToReady(b *testing.B) {
+	spec := specOf(b, hclog.NewNullLogger())
+	numbers := quick
+	for b.Loop() {
+		c, err := launch(b.Context(), &spec, spec.Logger, &numbers)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		c.discard(&numbers)
+		b.StartTimer()
+	}
+}
+
+func BenchmarkOneCall(b *testing.B) {
+	p := run(b, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := p.Probe(b.Context(), ports.Queue); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCommitOf512(b *testing.B) {
+	for name, window := range map[string]int{"one at a time": 1, "four ahead": 4} {
+		b.Run(name, func(b *testing.B) {
+			p := run(b, nil)
+			sent := ports.CommitBatch{Family: ports.Queue, Epoch: "e", Through: 512, Entries: make([]ports.Entry, 512)}
+			for i := range sent.Entries {
+				sent.Entries[i] = ports.Entry{
+					Seq: uint64(i + 1), Action: ports.UpsertWorkItem, Class: ports.Live, Key: "wi-run-node-1700000000000-1",
+					Record: bytes.Repeat([]byte{'x'}, 600), Host: "0123abcd", Actor: "token", Origin: ports.OriginHTTP,
+				}
+			}
+			var flight []ports.Pending
+			b.ReportAllocs()
+			for b.Loop() {
+				pending, err := p.Commit(b.Context(), sent)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if flight = append(flight, pending); len(flight) < window {
+					continue
+				}
+				if _, err := flight[0].Wait(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				flight = flight[1:]
+			}
+		})
+	}
+}
