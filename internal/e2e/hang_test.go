@@ -11,6 +11,7 @@ func TestAHungPluginHoldsUpNobodyAndIsReplaced(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a plugin to be given up")
 	}
+	t.Parallel()
 	host := e2e.Start(t)
 	w := startWorkload(t, host.Client(), 20*time.Millisecond)
 	client := host.Client()
@@ -45,6 +46,7 @@ func TestAHungPluginDoesNotHoldUpTheEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a plugin to be given up")
 	}
+	t.Parallel()
 	host := e2e.Start(t)
 	host.HangPlugins()
 	began := time.Now()

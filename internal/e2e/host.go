@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -26,6 +27,7 @@ type Host struct {
 	mu     sync.Mutex
 	cmd    *exec.Cmd
 	exited chan struct{}
+	hung   bool // a plugin hangs, so that an orderly end is not to be had
 	log    tail
 }
 
@@ -135,8 +137,14 @@ func (h *Host) end(signal syscall.Signal) bool {
 // Stop ends the host in an orderly way. Nothing may be left: no process, no socket.
 func (h *Host) Stop(t testing.TB) {
 	t.Helper()
+	cmd := h.cmd
 	if !h.end(syscall.SIGTERM) {
 		t.Errorf("the host did not stop within %s of SIGTERM", patience)
+	} else if cmd != nil && !h.hung && !cmd.ProcessState.Success() {
+		t.Errorf("the host ended with %s", cmd.ProcessState)
+	}
+	if strings.Contains(h.log.text(), "DATA RACE") {
+		t.Error("a race was seen")
 	}
 	h.Gone(t)
 	if left := h.sockets(); len(left) > 0 {

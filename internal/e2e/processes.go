@@ -47,7 +47,10 @@ func (h *Host) Plugins() int { return len(h.plugins()) }
 func (h *Host) KillPlugins() int { return h.signalPlugins(syscall.SIGKILL) }
 
 // HangPlugins stops every plugin of the host where it is, with SIGSTOP.
-func (h *Host) HangPlugins() int { return h.signalPlugins(syscall.SIGSTOP) }
+func (h *Host) HangPlugins() int {
+	h.hung = true
+	return h.signalPlugins(syscall.SIGSTOP)
+}
 
 func (h *Host) signalPlugins(signal syscall.Signal) int {
 	pids := h.plugins()

@@ -14,7 +14,7 @@ import (
 )
 
 // callerLimit is the 2 s that a caller waits at most, and what a busy machine adds.
-const callerLimit = 2*time.Second + 500*time.Millisecond
+const callerLimit = 2*time.Second + time.Second
 
 // workload is some callers that write at once, each about keys of its own, one write after the other. A write that has no
 // answer, or is not acknowledged, is sent again as the same request. What was acknowledged, and nothing else, goes into the
