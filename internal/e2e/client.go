@@ -44,9 +44,10 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 type Answer struct {
 	Available, Success                                                  bool
 	NotFound, AlreadyPresent, AlreadyAbsent, Ignored, Expired, Deferred bool
-	Stale, Incomplete, More                                             bool
-	Code, Refused, Reason, Backend, Cursor                              string
+	SetAside, Stale, Incomplete, More                                   bool
+	Code, Refused, Reason, Field, Backend, Cursor                       string
 	Seq                                                                 uint64
+	Limit, Size                                                         int64
 
 	WorkItem, Manifest                     json.RawMessage
 	WorkItems, Events, Attempts, Manifests []json.RawMessage

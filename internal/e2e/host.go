@@ -23,6 +23,7 @@ type Host struct {
 	bin    string
 	binary string
 	listen string
+	setup  Setup
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -35,11 +36,17 @@ type Host struct {
 // no process and no socket of it may be left.
 func Start(t testing.TB) *Host {
 	t.Helper()
+	return StartWith(t, Setup{})
+}
+
+// StartWith is Start for a host that has something of its own.
+func StartWith(t testing.TB, setup Setup) *Host {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "hf") // short: sockets lie below it
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Host{dir: dir, bin: filepath.Join(dir, "bin"), listen: freePort(t)}
+	h := &Host{dir: dir, bin: filepath.Join(dir, "bin"), listen: freePort(t), setup: setup}
 	h.URL = "http://" + h.listen
 	t.Cleanup(func() {
 		h.Stop(t)
@@ -54,7 +61,14 @@ func Start(t testing.TB) *Host {
 	if err := os.Mkdir(filepath.Join(dir, "t"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h.Restart(t)
+	if err := h.configure(); err != nil {
+		t.Fatal(err)
+	}
+	if setup.Waits {
+		h.Launch(t)
+	} else {
+		h.Restart(t)
+	}
 	return h
 }
 
@@ -72,14 +86,24 @@ func freePort(t testing.TB) string {
 func (h *Host) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(h.binary, args...)
 	cmd.Dir = h.dir
-	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(h.dir, "t"), "XDG_RUNTIME_DIR="+filepath.Join(h.dir, "t"), "HOLDFAST_CONFIG=", "HOLDFAST_SERVER=")
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(h.dir, "t"), "XDG_RUNTIME_DIR="+filepath.Join(h.dir, "t"), "HOLDFAST_CONFIG="+h.configFile(), "HOLDFAST_SERVER=")
+	cmd.Env = append(cmd.Env, h.setup.Env...)
 	return cmd
 }
 
 // Restart starts the host's process, on the data that is there, and waits until it is ready.
 func (h *Host) Restart(t testing.TB) {
 	t.Helper()
-	cmd := h.Command("serve", "--listen", h.listen, "--data", filepath.Join(h.dir, "data"))
+	h.launch(t)
+	if err := await(h.ready); err != nil {
+		t.Fatalf("the host is not ready: %v\n%s", err, h.log.text())
+	}
+}
+
+func (h *Host) launch(t testing.TB) {
+	t.Helper()
+	cmd := h.Command("serve", "--listen", h.listen, "--data", h.Data())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: h.setup.Group}
 	cmd.Stdout, cmd.Stderr = &h.log, &h.log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -89,24 +113,23 @@ func (h *Host) Restart(t testing.TB) {
 	h.mu.Lock()
 	h.cmd, h.exited = cmd, exited
 	h.mu.Unlock()
-	if err := await(h.ready); err != nil {
-		t.Fatalf("the host is not ready: %v\n%s", err, h.log.text())
-	}
 }
 
-func (h *Host) ready() error {
+func (h *Host) ready() error { return h.answers("/readyz") }
+
+func (h *Host) answers(path string) error {
 	select {
 	case <-h.exited:
 		return fmt.Errorf("it ended: %v", h.cmd.ProcessState)
 	default:
 	}
-	res, err := http.Get(h.URL + "/readyz")
+	res, err := http.Get(h.URL + path)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz answers %s", res.Status)
+		return fmt.Errorf("%s answers %s", path, res.Status)
 	}
 	return nil
 }
