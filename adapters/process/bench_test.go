@@ -2,7 +2,9 @@ package process
 
 import (
 	"bytes"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -59,6 +61,25 @@ func BenchmarkCommitOf512(b *testing.B) {
 				}
 				flight = flight[1:]
 			}
+		})
+	}
+}
+
+// BenchmarkDeathToFirstCall is from kill -9 to the first call that the next child answers. Only the first death of a healthy
+// child is followed at once; here each counts as the first.
+func BenchmarkDeathToFirstCall(b *testing.B) {
+	p := prepare(b, specOf(b, hclog.NewNullLogger()))
+	p.timing.healthy = 0
+	if err := p.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := syscall.Kill(pidOf(b, p), syscall.SIGKILL); err != nil {
+			b.Fatal(err)
+		}
+		starts := p.Status().Starts
+		eventually(b, 5*time.Second, "the next child answers", func() bool {
+			return p.Status().Starts > starts && p.Probe(b.Context(), ports.Queue) == nil
 		})
 	}
 }

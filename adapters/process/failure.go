@@ -82,8 +82,7 @@ func (o *obituary) Error() string {
 
 // brief gives an error's text without the lines, and the lines.
 func brief(err error) (text string, words []string) {
-	var o *obituary
-	if errors.As(err, &o) {
+	if o, has := errors.AsType[*obituary](err); has {
 		return o.brief.Error(), o.words
 	}
 	return err.Error(), nil

@@ -87,6 +87,7 @@ func TestAFileThatIsNoPluginIsToldForWhatItIs(t *testing.T) {
 		{"Windows", file("win", "MZ\x90\x00", 0o755), "plugin: PATH is a program for Windows, this machine is linux/amd64"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			_, err := Describe(t.Context(), c.path, "memory", hclog.NewNullLogger())
 			if err == nil {
 				t.Fatal("it started")

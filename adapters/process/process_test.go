@@ -152,9 +152,7 @@ func TestAHungPluginIsKilledAndFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := pidOf(t, p)
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	freeze(t, pid)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if err := put(ctx, p, "a"); ports.CodeOf(err) != ports.BackendGone {
@@ -168,19 +166,17 @@ func TestAHungPluginIsKilledAndFollowed(t *testing.T) {
 
 func TestStopEndsAnyPluginWithinItsBound(t *testing.T) {
 	t.Parallel()
-	for name, upset := range map[string]func(pid int) error{
-		"one that works":         func(int) error { return nil },
-		"one that is stopped":    func(pid int) error { return syscall.Kill(pid, syscall.SIGSTOP) },
-		"one that was told TERM": func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) },
-		"one that was told INT":  func(pid int) error { return syscall.Kill(pid, syscall.SIGINT) },
+	for name, upset := range map[string]func(t *testing.T, pid int){
+		"one that works":         func(*testing.T, int) {},
+		"one that is stopped":    func(t *testing.T, pid int) { freeze(t, pid) },
+		"one that was told TERM": func(_ *testing.T, pid int) { _ = syscall.Kill(pid, syscall.SIGTERM) },
+		"one that was told INT":  func(_ *testing.T, pid int) { _ = syscall.Kill(pid, syscall.SIGINT) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := run(t, nil)
 			pid := pidOf(t, p)
-			if err := upset(pid); err != nil {
-				t.Fatal(err)
-			}
+			upset(t, pid)
 			began := time.Now()
 			if err := p.Stop(t.Context()); err != nil {
 				t.Fatal(err)
@@ -264,7 +260,7 @@ func TestAPluginSeesNothingOfTheHostsEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, pair := range strings.Split(at.Epoch, "\n") {
+	for pair := range strings.SplitSeq(at.Epoch, "\n") {
 		name, _, _ := strings.Cut(pair, "=")
 		names = append(names, name)
 	}
@@ -283,9 +279,9 @@ func TestAPluginSeesNothingOfTheHostsEnvironment(t *testing.T) {
 
 func TestAKilledHostTakesItsPluginAlong(t *testing.T) {
 	t.Parallel()
-	for name, upset := range map[string]func(pid int) error{
-		"one that works":      func(int) error { return nil },
-		"one that is stopped": func(pid int) error { return syscall.Kill(pid, syscall.SIGSTOP) },
+	for name, upset := range map[string]func(t *testing.T, pid int){
+		"one that works":      func(*testing.T, int) {},
+		"one that is stopped": func(t *testing.T, pid int) { freeze(t, pid) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -309,9 +305,7 @@ func TestAKilledHostTakesItsPluginAlong(t *testing.T) {
 			if pid == 0 || !alive(pid) {
 				t.Fatalf("there is no plugin %d", pid)
 			}
-			if err := upset(pid); err != nil {
-				t.Fatal(err)
-			}
+			upset(t, pid)
 			_ = host.Process.Kill()
 			_ = host.Wait()
 			eventually(t, time.Second, "the plugin is gone", func() bool { return !alive(pid) })
@@ -350,4 +344,81 @@ func beHost(args []string) {
 	}
 	fmt.Println(p.Status().PID)
 	select {}
+}
+
+func TestARestartOnRequestSaysWhy(t *testing.T) {
+	t.Parallel()
+	spec := specOf(t, nil)
+	states := make(chan Status, 1000)
+	spec.Notify = func(s Status) { states <- s }
+	p := prepare(t, spec)
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pid := pidOf(t, p)
+	p.Restart("a batch had no answer for 5s")
+	why := ""
+	for s := range states {
+		if s.State == Restarting {
+			why = s.Detail
+		}
+		if s.Running && s.PID != pid {
+			break
+		}
+	}
+	if !strings.Contains(why, "the plugin was restarted: a batch had no answer for 5s") {
+		t.Errorf("detail %q", why)
+	}
+}
+
+func TestRetryEndsTheWait(t *testing.T) {
+	t.Parallel()
+	spec := specOf(t, nil, "exit")
+	waiting, starting := make(chan struct{}, 100), make(chan struct{}, 100)
+	spec.Notify = func(s Status) {
+		switch s.State {
+		case GivenUp:
+			waiting <- struct{}{}
+		case Starting:
+			starting <- struct{}{}
+		}
+	}
+	p := prepare(t, spec)
+	p.timing.base, p.timing.limit = time.Hour, time.Hour
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-waiting
+	<-starting
+	for range 2 { // the first may come before the wait has begun
+		p.Retry()
+		eventually(t, 5*time.Second, "another launch", func() bool {
+			p.Retry()
+			return len(starting) > 0
+		})
+		<-starting
+	}
+}
+
+func TestBatchesOfAPluginThatDiesFail(t *testing.T) {
+	t.Parallel()
+	p := run(t, nil)
+	pid := pidOf(t, p)
+	freeze(t, pid)
+	var pendings []ports.Pending
+	for through := uint64(1); through <= 3; through++ {
+		pending, err := p.Commit(t.Context(), ports.CommitBatch{Family: ports.Queue, After: through - 1, Through: through})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pendings = append(pendings, pending)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for _, pending := range pendings {
+		if _, err := pending.Wait(t.Context()); ports.CodeOf(err) != ports.BackendGone {
+			t.Errorf("got %v", err)
+		}
+	}
 }

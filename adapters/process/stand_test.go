@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -117,8 +118,6 @@ func (m *memory) Position(context.Context, ports.Family) (ports.Position, error)
 }
 
 func (m *memory) Put(_ context.Context, b ports.Batch) (ports.Applied, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, r := range b.Rows {
 		switch r.Key {
 		case "die":
@@ -133,7 +132,9 @@ func (m *memory) Put(_ context.Context, b ports.Batch) (ports.Applied, error) {
 		case "log":
 			sdk.Logger().Warn("tape is nearly full", "left", 3)
 		}
+		m.mu.Lock()
 		m.row = r
+		m.mu.Unlock()
 	}
 	return ports.Applied{Done: len(b.Rows)}, nil
 }
@@ -282,6 +283,22 @@ func eventually(t testing.TB, within time.Duration, what string, is func() bool)
 		case <-tick.C:
 		}
 	}
+}
+
+// freeze stops a process and waits until every thread of it stands.
+func freeze(t testing.TB, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 5*time.Second, "the process stands", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		return err == nil && !slices.ContainsFunc(threads, func(path string) bool {
+			stat, err := os.ReadFile(path)
+			_, rest, _ := strings.Cut(string(stat), ") ")
+			return err == nil && !strings.HasPrefix(rest, "T")
+		})
+	})
 }
 
 // alive says whether a process runs; a zombie that nobody reaps does not.

@@ -11,7 +11,7 @@ import (
 )
 
 // supervise keeps one child running after the other until ctx ends, or the first can never start. first gets the outcome of
-// the first launch.
+// the first launch: an error, or nil once the child takes calls.
 func (p *Process) supervise(ctx context.Context, first chan<- error) {
 	defer close(p.finished)
 	if p.ownDir != nil {
@@ -22,18 +22,14 @@ func (p *Process) supervise(ctx context.Context, first chan<- error) {
 		executable := look(p.spec.Path)
 		p.change(func(s *Status) { s.State, s.NextTry = Starting, time.Time{} })
 		c, err := launch(ctx, &p.spec, p.log, &p.timing)
-		if first != nil {
-			first <- err
-			first = nil
-			if ports.CodeOf(err).Permanent() {
-				break
-			}
-		}
 		ran := time.Duration(0)
 		if err == nil {
-			err = p.live(ctx, c)
+			err = p.live(ctx, c, first)
 			ran = time.Since(c.started)
+		} else if report(first, err); first != nil && ports.CodeOf(err).Permanent() {
+			break
 		}
+		first = nil
 		if ctx.Err() != nil {
 			break
 		}
@@ -46,8 +42,14 @@ func (p *Process) supervise(ctx context.Context, first chan<- error) {
 	p.change(func(s *Status) { s.State, s.NextTry = Stopped, time.Time{} })
 }
 
+func report(first chan<- error, err error) {
+	if first != nil {
+		first <- err
+	}
+}
+
 // live has a child at work until it dies (the error says how) or ctx ends; then it is stopped.
-func (p *Process) live(ctx context.Context, c *child) error {
+func (p *Process) live(ctx context.Context, c *child, first chan<- error) error {
 	gone, vanish := context.WithCancel(context.Background())
 	defer vanish()
 	stopWatch := make(chan struct{})
@@ -68,6 +70,7 @@ func (p *Process) live(ctx context.Context, c *child) error {
 		s.State, s.Running, s.PID, s.Version, s.Detail, s.Words = Running, true, c.pid(), c.description.Version, "", nil
 		s.Starts++
 	})
+	report(first, nil)
 
 	err := c.watch(ctx, &p.timing, func(silence time.Duration) {
 		detail := ""

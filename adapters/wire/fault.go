@@ -77,8 +77,7 @@ func fromStatus(err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *ports.Error
-	if errors.As(err, &known) {
+	if _, known := errors.AsType[*ports.Error](err); known {
 		return err
 	}
 	s, isStatus := status.FromError(err)

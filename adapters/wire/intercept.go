@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -73,7 +74,7 @@ func (s calledStream) SendMsg(m any) error { return exceptEOF(s.ClientStream.Sen
 func (s calledStream) RecvMsg(m any) error { return exceptEOF(s.ClientStream.RecvMsg(m)) }
 
 func exceptEOF(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return err
 	}
 	return fromStatus(err)

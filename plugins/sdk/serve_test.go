@@ -33,7 +33,7 @@ func (tape) Describe(context.Context) (ports.Description, error) {
 }
 
 func (tape) Close() error {
-	_, _ = os.Stderr.WriteString("closed\n")
+	sdk.Logger().Info("the tape is closed")
 	return nil
 }
 
@@ -80,7 +80,7 @@ func TestAPluginClosesAndExitsWhenItsHostIsGone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, asPlugin)
-	cmd.Env = []string{wire.CookieKey + "=" + wire.CookieValue, "PLUGIN_UNIX_SOCKET_DIR=" + dir, "PLUGIN_PROTOCOL_VERSIONS=1"}
+	cmd.Env = []string{wire.CookieKey + "=" + wire.CookieValue, "PLUGIN_UNIX_SOCKET_DIR=" + dir, "PLUGIN_PROTOCOL_VERSIONS=1", "GORACE=atexit_sleep_ms=0"}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +102,9 @@ func TestAPluginClosesAndExitsWhenItsHostIsGone(t *testing.T) {
 	_ = stdin.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v", err)
+	}
+	if !strings.Contains(stderr.String(), "the tape is closed") {
+		t.Errorf("it was not closed: %s", stderr)
 	}
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("it took %s", took)
