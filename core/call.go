@@ -14,6 +14,16 @@ type Call struct {
 	Cursor   string // of a read: where the page begins
 	Bodies   bool   // of a list: with the opaque members
 	Desc     bool   // of a list in its own order: newest first
+
+	seen seen
+}
+
+// seen is what ParseCall saw of a write's Settings while it passed them, so that nobody has to look again.
+type seen struct {
+	write  ports.Action // it was looked for what this write needs; "" when it was not
+	given  settings
+	record *ports.Record
+	fault  error // of the record
 }
 
 // Source says where a call came from: what stamps its records, and what makes a repeat recognisable.
@@ -34,11 +44,25 @@ func ParseCall(line []byte) (Call, error) {
 	}
 	var call Call
 	var action []byte
-	err := ports.ScanObject(line, ports.MaxDepth+2, func(name, value []byte) error {
-		switch string(name) {
-		case `"Action"`:
+	enter := func(level int, name []byte) bool {
+		switch {
+		case level == 1 && string(name) == `"Settings"`:
+			return call.seen.begin(action)
+		case level == 2 && call.seen.given.holds(name):
+			call.seen.record, call.seen.fault = ports.NewRecord(tableOf(call.seen.write)), nil
+			return true
+		}
+		return false
+	}
+	err := ports.ScanNested(line, ports.MaxDepth+2, enter, func(level int, name, value []byte) error {
+		switch {
+		case level == 2:
+			call.seen.given.take(name, value)
+		case level == 3 && call.seen.fault == nil:
+			call.seen.fault = call.seen.record.Add(name, value)
+		case level == 1 && string(name) == `"Action"`:
 			action = value
-		case `"Settings"`:
+		case level == 1 && string(name) == `"Settings"`:
 			call.Settings = value
 		}
 		return nil
@@ -56,7 +80,22 @@ func ParseCall(line []byte) (Call, error) {
 	if call.Action.Family() == "" {
 		return Call{}, ports.InField(ports.Invalid, "Action", "%q is not an action; the actions are %s", bounded(text), actionNames())
 	}
+	if call.seen.write != call.Action { // it came behind Settings, or twice
+		call.seen = seen{}
+	}
 	return call, nil
+}
+
+// begin looks at Settings, if it is known by now that they are those of a write.
+func (s *seen) begin(action []byte) bool {
+	*s = seen{}
+	for _, write := range ports.Writes {
+		if len(action) == len(write)+2 && string(action[1:len(action)-1]) == string(write) {
+			*s = seen{write: write, given: settingsOf(write)}
+			return true
+		}
+	}
+	return false
 }
 
 // bounded cuts a caller's text for an error message.

@@ -99,11 +99,11 @@ func splitSettings(text []byte, member string, a ports.Action) (settings, error)
 	err := ports.ScanObject(text, ports.MaxDepth+1, func(name, value []byte) error {
 		switch plain := string(name[1 : len(name)-1]); {
 		case plain == member:
-			s.record = value
+			return once(plain, &s.record, value)
 		case string(name) == keyName:
-			s.key = value
+			return once(plain, &s.key, value)
 		case plain == "AttemptNumber":
-			s.attempt = value
+			return once(plain, &s.attempt, value)
 		}
 		return nil
 	})

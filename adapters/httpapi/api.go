@@ -106,7 +106,7 @@ func New(c Config) (*API, error) {
 	return a, nil
 }
 
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, takeKey(r)) }
 
 // Server makes a server for the API, with the time limits that it counts on.
 func (a *API) Server() *http.Server {
@@ -138,7 +138,8 @@ func (a *API) handler(row route, timers timers) http.Handler {
 		took := time.Since(began)
 		timers.observe(w.status, took)
 		if a.log.IsDebug() {
-			a.log.Debug("request", "method", r.Method, "path", r.URL.EscapedPath(), "status", w.status, "bytes", w.bytes, "took", took, "actor", who.name)
+			asked, _, _ := strings.Cut(r.RequestURI, "?")
+			a.log.Debug("request", "method", r.Method, "path", asked, "status", w.status, "bytes", w.bytes, "took", took, "actor", who.name)
 		}
 	})
 }
@@ -173,7 +174,7 @@ func (a *API) missing(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		refuse(w, &refusal{http.StatusNotFound, ports.Errorf(ports.NotFound, "", "no such path; see docs/architecture.md, or / for the status page")})
+		refuse(w, &refusal{http.StatusNotFound, ports.Errorf(ports.NotFound, "", "no such path; see docs/protocol.md, or / for the status page")})
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -110,7 +110,7 @@ func (a *API) manifest(w http.ResponseWriter, r *http.Request, _ caller) {
 // pathKey gives the key in the path, which may hold any character when it is escaped, and checks the rest of the query. It
 // answers itself when something is wrong.
 func pathKey(w http.ResponseWriter, r *http.Request, p *params) (key string, ok bool) {
-	key = r.PathValue("hash")
+	key, _ = r.Context().Value(keyInPath{}).(string)
 	switch points := utf8.RuneCountInString(key); {
 	case !utf8.ValidString(key):
 		p.fault(ports.InField(ports.Invalid, "hash", "is not valid UTF-8"))

@@ -44,6 +44,7 @@ func TestEveryMistakeIsAnEnvelopeThatSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/v1/actions", typeJSON, `{"Action":`, 400, "invalid", "not valid JSON"},
 		{"POST", "/v1/actions", typeJSON, ``, 400, "invalid", "not a JSON object"},
 		{"POST", "/v1/actions", typeJSON, `{"Action":"QP_Nothing","Settings":{}}`, 400, "invalid", "QP_UpsertWorkItem"},
+		{"POST", "/v1/actions", typeJSON, `{"Action":"QP_GetWorkItemByHash","Action":"QP_UpsertWorkItem","Settings":{}}`, 400, "invalid", "Action: stands twice"},
 		{"POST", "/v1/actions", "text/plain", upsert, 415, "invalid", "application/json for one action or application/x-ndjson"},
 		{"POST", "/v1/actions", "", upsert, 415, "invalid", "application/x-ndjson"},
 		{"GET", "/v1/actions", "", "", 405, "invalid", "it takes POST"},
@@ -194,7 +195,7 @@ func TestSinceMayBeADurationBack(t *testing.T) {
 
 func TestAKeyMayHoldAnyCharacter(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"a/b", "a//b", "..", ".", "a b", "a?b=c", "a#b", "50%", "ä€🙂", "<script>", "{x}", "a\nb", `"\`, "events"} {
+	for _, key := range []string{"/", "//", "a/b", "a//b", "..", ".", "a b", "a?b=c", "a#b", "50%", "ä€🙂", "<script>", "{x}", "a\nb", `"\`, "events"} {
 		c := serve(t, &fakeHost{})
 		escaped := strings.ReplaceAll(url.PathEscape(key), ".", "%2E")
 		for _, path := range []string{"/v1/work-items/%s", "/v1/manifests/%s"} {

@@ -19,13 +19,13 @@ const lockName = "holdfast.lock"
 func Lock(dir string) (release func(), err error) {
 	op := "lock " + dir
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, diskError(op, err)
+		return nil, unusable(dir, err)
 	}
 	path := filepath.Join(dir, lockName)
 	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	got, err := l.TryLock()
 	if err != nil {
-		return nil, diskError(op, err)
+		return nil, unusable(dir, err)
 	}
 	if !got {
 		return nil, ports.Errorf(ports.Conflict, op, "it is in use by %s; stop that one or choose another directory", holder(path))
@@ -50,4 +50,11 @@ func holder(path string) string {
 		return "process " + words[0]
 	}
 	return fmt.Sprintf("process %s on %s", words[0], words[1])
+}
+
+// unusable is the error of a directory that cannot be made or written.
+func unusable(dir string, err error) error {
+	e := *ports.AsError(diskError("data directory "+dir, err))
+	e.Message += "; make it writable for this user, or choose another one"
+	return &e
 }

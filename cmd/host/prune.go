@@ -24,7 +24,7 @@ func (pruneCommand) Help() string {
 func (c pruneCommand) Run(in *invocation) error {
 	age, err := config.ParseDuration(c.OlderThan)
 	if err != nil || age <= 0 {
-		return exitcode.With(exitcode.Usage, fmt.Errorf("--older-than: %q is no duration above zero, such as 720h", c.OlderThan))
+		return exitcode.With(exitcode.Usage, fmt.Errorf("--older-than: %q is no duration above zero; units are h, m and s, so thirty days are 720h", c.OlderThan))
 	}
 	host, err := in.client()
 	if err != nil {
