@@ -18,12 +18,12 @@ type Call struct {
 	seen seen
 }
 
-// seen is what ParseCall saw of a write's Settings while it passed them, so that nobody has to look again.
+// seen is what ParseCall saw of a write's Settings while it passed them, so that nobody has to look again. Only what is in
+// order is kept: anything odd is looked at again where it is refused.
 type seen struct {
-	write  ports.Action // it was looked for what this write needs; "" when it was not
+	write  ports.Action // whose Settings they are; "" for none
 	given  settings
 	record *ports.Record
-	fault  error // of the record
 }
 
 // Source says where a call came from: what stamps its records, and what makes a repeat recognisable.
@@ -45,25 +45,19 @@ func ParseCall(line []byte) (Call, error) {
 	var call Call
 	var action []byte
 	enter := func(level int, name []byte) bool {
-		switch {
-		case level == 1 && string(name) == `"Settings"`:
-			return call.seen.begin(action)
-		case level == 2 && call.seen.given.holds(name):
-			call.seen.record, call.seen.fault = ports.NewRecord(tableOf(call.seen.write)), nil
-			return true
+		if level == 1 {
+			return string(name) == `"Settings"` && call.seen.begin(action)
 		}
-		return false
+		return call.seen.enter(name)
 	}
 	err := ports.ScanNested(line, ports.MaxDepth+2, enter, func(level int, name, value []byte) error {
 		switch {
-		case level == 2:
-			call.seen.given.take(name, value)
-		case level == 3 && call.seen.fault == nil:
-			call.seen.fault = call.seen.record.Add(name, value)
-		case level == 1 && string(name) == `"Action"`:
-			action = value
-		case level == 1 && string(name) == `"Settings"`:
-			call.Settings = value
+		case level > 1:
+			call.seen.member(level, name, value)
+		case string(name) == `"Action"`:
+			return once("Action", &action, value)
+		case string(name) == `"Settings"`:
+			return once("Settings", &call.Settings, value)
 		}
 		return nil
 	})
@@ -80,22 +74,52 @@ func ParseCall(line []byte) (Call, error) {
 	if call.Action.Family() == "" {
 		return Call{}, ports.InField(ports.Invalid, "Action", "%q is not an action; the actions are %s", bounded(text), actionNames())
 	}
-	if call.seen.write != call.Action { // it came behind Settings, or twice
-		call.seen = seen{}
-	}
 	return call, nil
 }
 
-// begin looks at Settings, if it is known by now that they are those of a write.
+// once takes a member that may stand only once: of two nobody could tell which one counts.
+func once(name string, into *[]byte, value []byte) error {
+	if *into != nil {
+		return ports.InField(ports.Invalid, name, "stands twice; give each member once")
+	}
+	*into = value
+	return nil
+}
+
+// begin says whether Settings are looked into: when the action before them is a write.
 func (s *seen) begin(action []byte) bool {
-	*s = seen{}
 	for _, write := range ports.Writes {
 		if len(action) == len(write)+2 && string(action[1:len(action)-1]) == string(write) {
-			*s = seen{write: write, given: settingsOf(write)}
+			*s = seen{write: write}
 			return true
 		}
 	}
 	return false
+}
+
+// enter says whether a member of Settings is the record.
+func (s *seen) enter(name []byte) bool {
+	if s.write == "" || s.record != nil || string(name[1:len(name)-1]) != recordMember(s.write) {
+		return false
+	}
+	s.record = ports.NewRecord(tableOf(s.write))
+	return true
+}
+
+// member takes a member of Settings or of the record.
+func (s *seen) member(level int, name, value []byte) {
+	if s.write == "" {
+		return
+	}
+	var odd error
+	if level == 2 {
+		odd = s.given.take(s.write, name, value)
+	} else {
+		odd = s.record.Add(name, value)
+	}
+	if odd != nil {
+		*s = seen{}
+	}
 }
 
 // bounded cuts a caller's text for an error message.

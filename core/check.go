@@ -29,7 +29,7 @@ type settings struct {
 // check turns a write into an entry, or says what is wrong with it; the entry's class is known then too, where it can be.
 func check(call *Call) (checked, error) {
 	member := recordMember(call.Action)
-	given, err := splitSettings(call.Settings, member, call.Action)
+	given, err := call.settings()
 	if err != nil {
 		return checked{}, err
 	}
@@ -49,8 +49,7 @@ func check(call *Call) (checked, error) {
 	case len(given.record) > ports.MaxRecordBytes:
 		return checked{}, ports.OverLimit(member, "bytes", ports.MaxRecordBytes, int64(len(given.record)))
 	}
-	table := tableOf(call.Action)
-	if c.record, err = ports.ParseRecord(table, given.record); err != nil {
+	if c.record, err = call.record(given.record); err != nil {
 		return c, inRecord(member, err)
 	}
 	c.flushed()
@@ -90,27 +89,40 @@ func tableOf(a ports.Action) *ports.Table {
 	return ports.Items
 }
 
-func splitSettings(text []byte, member string, a ports.Action) (settings, error) {
+// settings gives what counts of the call's Settings.
+func (c *Call) settings() (settings, error) {
+	if c.seen.write == c.Action {
+		return c.seen.given, nil
+	}
 	var s settings
-	keyName := `"WorkItemHash"`
+	err := ports.ScanObject(c.Settings, ports.MaxDepth+1, func(name, value []byte) error { return s.take(c.Action, name, value) })
+	return s, ports.Wrap(ports.Invalid, "Settings", err)
+}
+
+// record takes the call's record apart.
+func (c *Call) record(text []byte) (*ports.Record, error) {
+	if r := c.seen.record; r != nil && c.seen.write == c.Action {
+		r.Is(text)
+		return r, nil
+	}
+	return ports.ParseRecord(tableOf(c.Action), text)
+}
+
+// take takes in a member of Settings, if it counts.
+func (s *settings) take(a ports.Action, name, value []byte) error {
+	keyName := "WorkItemHash"
 	if a == ports.RemoveManifest {
-		keyName = `"RunHash"`
+		keyName = "RunHash"
 	}
-	err := ports.ScanObject(text, ports.MaxDepth+1, func(name, value []byte) error {
-		switch plain := string(name[1 : len(name)-1]); {
-		case plain == member:
-			return once(plain, &s.record, value)
-		case string(name) == keyName:
-			return once(plain, &s.key, value)
-		case plain == "AttemptNumber":
-			return once(plain, &s.attempt, value)
-		}
-		return nil
-	})
-	if err != nil {
-		return s, ports.Wrap(ports.Invalid, "Settings", err)
+	switch string(name[1 : len(name)-1]) {
+	case recordMember(a):
+		return once(recordMember(a), &s.record, value)
+	case keyName:
+		return once(keyName, &s.key, value)
+	case "AttemptNumber":
+		return once("AttemptNumber", &s.attempt, value)
 	}
-	return s, nil
+	return nil
 }
 
 // inRecord names the record in front of a fault's own field.

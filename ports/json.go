@@ -1,9 +1,6 @@
 package ports
 
 import (
-	"bytes"
-	"encoding/binary"
-	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -20,7 +17,16 @@ type Member struct {
 // ScanObject checks that text is one JSON object, at most depth deep (the object itself being 1), and calls visit for each
 // of its members in order. name is the JSON string with its quotes. It fails with Invalid; visit's error ends the scan.
 func ScanObject(text []byte, depth int, visit func(name, value []byte) error) error {
-	s := scanner{text: text}
+	if visit == nil {
+		return ScanNested(text, depth, nil, nil)
+	}
+	return ScanNested(text, depth, nil, func(_ int, name, value []byte) error { return visit(name, value) })
+}
+
+// ScanNested is ScanObject that looks into members on its way. Before a member that is an object, enter says whether its own
+// members are visited too; they come before it, with a level that is higher by 1. The members of text have level 1.
+func ScanNested(text []byte, depth int, enter func(level int, name []byte) bool, visit func(level int, name, value []byte) error) error {
+	s := scanner{text: text, enter: enter, visit: visit}
 	if !utf8.Valid(text) {
 		return s.fault("is not valid UTF-8 at byte %d", firstInvalid(text))
 	}
@@ -28,7 +34,7 @@ func ScanObject(text []byte, depth int, visit func(name, value []byte) error) er
 	if s.at >= len(text) || text[s.at] != '{' {
 		return s.fault("is not a JSON object")
 	}
-	if err := s.object(depth, visit); err != nil {
+	if err := s.object(depth, 1); err != nil {
 		return err
 	}
 	s.space()
@@ -39,8 +45,10 @@ func ScanObject(text []byte, depth int, visit func(name, value []byte) error) er
 }
 
 type scanner struct {
-	text []byte
-	at   int
+	text  []byte
+	at    int
+	enter func(level int, name []byte) bool // nil: never
+	visit func(level int, name, value []byte) error
 }
 
 func (s *scanner) fault(format string, args ...any) error {
@@ -72,7 +80,8 @@ func (s *scanner) broken() error {
 	return s.fault("is not valid JSON at byte %d", s.at)
 }
 
-func (s *scanner) object(depth int, visit func(name, value []byte) error) error {
+// object passes an object. Its members are visited unless level is 0.
+func (s *scanner) object(depth, level int) error {
 	if depth < 1 {
 		return &Error{Code: Invalid, Message: "is nested deeper than " + strconv.Itoa(MaxDepth) + " levels", Limit: MaxDepth, Size: MaxDepth + 1}
 	}
@@ -96,11 +105,11 @@ func (s *scanner) object(depth int, visit func(name, value []byte) error) error 
 		s.at++
 		s.space()
 		from = s.at
-		if err := s.value(depth - 1); err != nil {
+		if err := s.member(name, depth-1, level); err != nil {
 			return err
 		}
-		if visit != nil {
-			if err := visit(name, s.text[from:s.at]); err != nil {
+		if level > 0 && s.visit != nil {
+			if err := s.visit(level, name, s.text[from:s.at]); err != nil {
 				return err
 			}
 		}
@@ -111,9 +120,17 @@ func (s *scanner) object(depth int, visit func(name, value []byte) error) error 
 	}
 }
 
+// member passes a member's value.
+func (s *scanner) member(name []byte, depth, level int) error {
+	if level > 0 && s.enter != nil && s.at < len(s.text) && s.text[s.at] == '{' && s.enter(level, name) {
+		return s.object(depth, level+1)
+	}
+	return s.value(depth)
+}
+
 func (s *scanner) array(depth int) error {
 	if depth < 1 {
-		return s.object(depth, nil) // the same refusal
+		return s.object(depth, 0) // the same refusal
 	}
 	s.at++
 	s.space()
@@ -156,7 +173,7 @@ func (s *scanner) value(depth int) error {
 	}
 	switch c := s.text[s.at]; c {
 	case '{':
-		return s.object(depth, nil)
+		return s.object(depth, 0)
 	case '[':
 		return s.array(depth)
 	case '"':
@@ -206,39 +223,6 @@ func (s *scanner) str() error {
 	}
 }
 
-// plainPrefix counts the bytes before the first that ends a string, escapes or may not stand in one.
-func plainPrefix(b []byte) (n int) {
-	const ones, high = 0x0101010101010101, 0x8080808080808080
-	for ; len(b)-n >= 8; n += 8 {
-		w := binary.LittleEndian.Uint64(b[n:])
-		quote, slash := w^(ones*'"'), w^(ones*'\\')
-		// The high bit of each byte that is below 0x20, a quote or a backslash; a byte above it may be marked too much.
-		if stop := ((w-ones*0x20)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & high; stop != 0 {
-			return n + bits.TrailingZeros64(stop)/8
-		}
-	}
-	for n < len(b) && b[n] >= 0x20 && b[n] != '"' && b[n] != '\\' {
-		n++
-	}
-	return n
-}
-
-// escape gives the length of the escape sequence that b begins with, 0 when it is none.
-func escape(b []byte) int {
-	if len(b) < 2 {
-		return 0
-	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2
-	case 'u':
-		if _, ok := hex4(b[2:]); ok {
-			return 6
-		}
-	}
-	return 0
-}
-
 func (s *scanner) digits() bool {
 	from := s.at
 	for s.at < len(s.text) && s.text[s.at] >= '0' && s.text[s.at] <= '9' {
@@ -283,113 +267,4 @@ func firstInvalid(text []byte) int {
 		i += n
 	}
 	return len(text)
-}
-
-func hex4(b []byte) (r rune, ok bool) {
-	if len(b) < 4 {
-		return 0, false
-	}
-	for _, c := range b[:4] {
-		r <<= 4
-		switch {
-		case c >= '0' && c <= '9':
-			r |= rune(c - '0')
-		case c >= 'a' && c <= 'f':
-			r |= rune(c-'a') + 10
-		case c >= 'A' && c <= 'F':
-			r |= rune(c-'A') + 10
-		default:
-			return 0, false
-		}
-	}
-	return r, true
-}
-
-// Unquote decodes a valid JSON string, quotes included. whole is false when it has a lone surrogate, which no UTF-8 text
-// can hold; U+FFFD stands in its place then.
-func Unquote(quoted []byte) (text string, whole bool) {
-	inner := quoted[1 : len(quoted)-1]
-	i := bytes.IndexByte(inner, '\\')
-	if i < 0 {
-		return string(inner), true
-	}
-	whole = true
-	out := make([]byte, 0, len(inner))
-	for i := 0; i < len(inner); {
-		if inner[i] != '\\' {
-			j := bytes.IndexByte(inner[i:], '\\')
-			if j < 0 {
-				j = len(inner) - i
-			}
-			out = append(out, inner[i:i+j]...)
-			i += j
-			continue
-		}
-		switch c := inner[i+1]; c {
-		case 'b':
-			out = append(out, '\b')
-		case 'f':
-			out = append(out, '\f')
-		case 'n':
-			out = append(out, '\n')
-		case 'r':
-			out = append(out, '\r')
-		case 't':
-			out = append(out, '\t')
-		case 'u':
-			r, _ := hex4(inner[i+2:])
-			i += 4
-			if r >= 0xD800 && r < 0xE000 {
-				low, ok := rune(0), false
-				if r < 0xDC00 && len(inner) >= i+8 && inner[i+2] == '\\' && inner[i+3] == 'u' {
-					low, ok = hex4(inner[i+4:])
-				}
-				if ok && low >= 0xDC00 && low < 0xE000 {
-					r = (r-0xD800)<<10 | (low - 0xDC00) + 0x10000
-					i += 6
-				} else {
-					r, whole = utf8.RuneError, false
-				}
-			}
-			out = utf8.AppendRune(out, r)
-		default:
-			out = append(out, c)
-		}
-		i += 2
-	}
-	return string(out), whole
-}
-
-// AppendQuoted appends text as JSON.stringify writes it: only the quote, the backslash and control characters are escaped.
-// It is the canonical form of a string column.
-func AppendQuoted(dst []byte, text string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	from := 0
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c >= 0x20 && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, text[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	dst = append(dst, text[from:]...)
-	return append(dst, '"')
 }

@@ -23,34 +23,39 @@ func NewRecord(t *Table) *Record { return &Record{Table: t, Cols: make([][]byte,
 // twice at the top level, and for nesting deeper than MaxDepth.
 func ParseRecord(t *Table, text []byte) (*Record, error) {
 	r := NewRecord(t)
-	err := ScanObject(text, MaxDepth, func(name, value []byte) error {
-		inner := name[1 : len(name)-1]
-		if bytes.IndexByte(inner, '\\') >= 0 {
-			plain, whole := Unquote(name)
-			if !whole {
-				return InField(Invalid, string(inner), "is a member name with a lone surrogate, which cannot be kept")
-			}
-			inner = []byte(plain)
-		}
-		if at, ok := t.Place(inner); ok {
-			if r.Cols[at] != nil {
-				return InField(Invalid, string(inner), "stands twice in the record; give each member once")
-			}
-			r.Cols[at] = value
-			return nil
-		}
-		if r.extra(string(inner)) >= 0 {
-			return InField(Invalid, string(inner), "stands twice in the record; give each member once")
-		}
-		r.Extra = append(r.Extra, Member{Name: string(inner), Value: value})
-		return nil
-	})
-	if err != nil {
+	if err := ScanObject(text, MaxDepth, r.Add); err != nil {
 		return nil, err
 	}
-	r.whole = bytes.TrimSpace(text)
+	r.Is(bytes.TrimSpace(text))
 	return r, nil
 }
+
+// Add takes in a member as a scan gives it, its name with the quotes. It fails with Invalid for one that is there already.
+func (r *Record) Add(name, value []byte) error {
+	inner := name[1 : len(name)-1]
+	if bytes.IndexByte(inner, '\\') >= 0 {
+		plain, whole := Unquote(name)
+		if !whole {
+			return InField(Invalid, string(inner), "is a member name with a lone surrogate, which cannot be kept")
+		}
+		inner = []byte(plain)
+	}
+	if at, ok := r.Table.Place(inner); ok {
+		if r.Cols[at] != nil {
+			return InField(Invalid, string(inner), "stands twice in the record; give each member once")
+		}
+		r.Cols[at] = value
+		return nil
+	}
+	if r.extra(string(inner)) >= 0 {
+		return InField(Invalid, string(inner), "stands twice in the record; give each member once")
+	}
+	r.Extra = append(r.Extra, Member{Name: string(inner), Value: value})
+	return nil
+}
+
+// Is says that the members that were added are all of those of a text.
+func (r *Record) Is(text []byte) { r.whole = text }
 
 func (r *Record) extra(name string) int {
 	return slices.IndexFunc(r.Extra, func(m Member) bool { return m.Name == name })
