@@ -134,6 +134,9 @@ func (s *Store) letGo(reason error) error {
 	return err
 }
 
+// probeBytes is the size of the write for which a probe wants room.
+const probeBytes = 64 << 10
+
 // Probe asks for a write transaction and gives it back; see ports.Backend.
 func (s *Store) Probe(ctx context.Context, _ ports.Family) error {
 	const op = "sqlite: probe"
@@ -142,7 +145,7 @@ func (s *Store) Probe(ctx context.Context, _ ports.Family) error {
 		return err
 	}
 	return w.do(ctx, true, func() error {
-		if err := w.roomFor(op, 0); err != nil {
+		if err := w.roomFor(op, probeBytes); err != nil {
 			return err
 		}
 		return w.try(op)
