@@ -119,27 +119,49 @@ func (c *Client) Settle(t T) {
 	}
 }
 
-// backlog is an error while writes wait for the local store.
-func (c *Client) backlog(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+"/v1/status", nil)
+// Counts asks the host how much there is.
+func (c *Client) Counts(t T) model.Counts {
+	t.Helper()
+	s, err := c.status(t.Context(), "?counts=true")
 	if err != nil {
-		return err
+		t.Fatal(err)
+	}
+	n := s.Survey.Counts
+	return model.Counts{Items: n["WorkItem"], Events: n["Event"], Attempts: n["Attempt"], Manifests: n["Manifest"]}
+}
+
+// status is the part of /v1/status that tests look at.
+type status struct {
+	Ready    bool
+	Detail   string
+	Families []struct {
+		Family                   string
+		Head, Committed, Backlog uint64
+	}
+	Survey struct{ Counts map[string]int }
+}
+
+func (c *Client) status(ctx context.Context, query string) (s status, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+"/v1/status"+query, nil)
+	if err != nil {
+		return s, err
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return err
+		return s, err
 	}
 	defer res.Body.Close()
-	var status struct {
-		Ready    bool
-		Detail   string
-		Families []struct {
-			Family                   string
-			Head, Committed, Backlog uint64
-		}
+	if err := json.NewDecoder(res.Body).Decode(&s); err != nil {
+		return s, fmt.Errorf("/v1/status answers %s: %w", res.Status, err)
 	}
-	if err := json.NewDecoder(res.Body).Decode(&status); err != nil {
-		return fmt.Errorf("/v1/status answers %s: %w", res.Status, err)
+	return s, nil
+}
+
+// backlog is an error while writes wait for the local store.
+func (c *Client) backlog(ctx context.Context) error {
+	status, err := c.status(ctx, "")
+	if err != nil {
+		return err
 	}
 	if !status.Ready || len(status.Families) != 2 {
 		return fmt.Errorf("%d families, ready %v: %s", len(status.Families), status.Ready, status.Detail)
@@ -183,15 +205,27 @@ func (c *Client) Stream(ctx context.Context, name string, lines io.Reader) ([]An
 	}
 }
 
+// read is Get for a host that must answer, if not at once: on a machine that is busy a read may run out of its time.
+func (c *Client) read(t T, path string, query url.Values) (a Answer) {
+	t.Helper()
+	err := await(func() (err error) {
+		if a, err = c.Get(t.Context(), path, query); err == nil && !a.Available {
+			err = fmt.Errorf("it is answered %d: %s %s", a.Status, a.Code, a.Reason)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return a
+}
+
 // pages reads a list to its end, page after page.
 func (c *Client) pages(t T, path string, query url.Values, of func(Answer) []json.RawMessage) []model.Object {
 	t.Helper()
 	var all []model.Object
 	for range 10_000 {
-		a, err := c.Get(t.Context(), path, query)
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
+		a := c.read(t, path, query)
 		if !a.Success || a.Stale || a.Incomplete {
 			t.Fatalf("%s answers %d: success %v, stale %v, incomplete %v, %s", path, a.Status, a.Success, a.Stale, a.Incomplete, a.Reason)
 		}

@@ -39,10 +39,7 @@ func Compare(t T, c *Client, m *model.Model) {
 // CompareKey holds one work item with its events and attempts against the model.
 func CompareKey(t T, c *Client, m *model.Model, hash string) {
 	t.Helper()
-	a, err := c.Get(t.Context(), "/v1/work-items/"+url.PathEscape(hash), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := c.read(t, "/v1/work-items/"+url.PathEscape(hash), nil)
 	report(t, "work item "+hash, model.DiffRecords(model.KindItem, some(m.Item(hash)), some(whole(t, a.WorkItem))))
 	report(t, "work item "+hash, model.DiffRecords(model.KindEvent, m.Events(hash), c.Events(t, hash)))
 	report(t, "work item "+hash, model.DiffRecords(model.KindAttempt, m.Attempts(hash), c.Attempts(t, hash)))
@@ -51,22 +48,8 @@ func CompareKey(t T, c *Client, m *model.Model, hash string) {
 // CompareManifest holds one manifest against the model.
 func CompareManifest(t T, c *Client, m *model.Model, hash string) {
 	t.Helper()
-	a, err := c.Get(t.Context(), "/v1/manifests/"+url.PathEscape(hash), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := c.read(t, "/v1/manifests/"+url.PathEscape(hash), nil)
 	report(t, "manifest "+hash, model.DiffRecords(model.KindManifest, some(m.Manifest(hash)), some(whole(t, a.Manifest))))
-}
-
-// Counted counts what a host answers.
-func Counted(t T, c *Client, keys []string) model.Counts {
-	t.Helper()
-	n := model.Counts{Items: len(c.Items(t)), Manifests: len(c.Manifests(t))}
-	for _, hash := range keys {
-		n.Events += len(c.Events(t, hash))
-		n.Attempts += len(c.Attempts(t, hash))
-	}
-	return n
 }
 
 func byKey(t T, records []model.Object, key string) map[string]model.Object {

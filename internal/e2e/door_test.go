@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -102,27 +101,9 @@ func statusOf(a model.Answer) int {
 
 func TestTheDoorAnswersTheRecordedStreamAsTheModelSays(t *testing.T) {
 	t.Parallel()
-	stream := recorded(t)
-	onEach(t, func(t *testing.T, store ports.LocalStore) {
-		client := within(t, store)
-		m := model.New(model.Options{})
-		for pass := range 2 {
-			want, err := m.Ingest("s", bytes.NewReader(stream))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := client.Stream(t.Context(), "s", bytes.NewReader(stream))
-			if err != nil || len(got) != len(want) {
-				t.Fatalf("%d answers, want %d: %v", len(got), len(want), err)
-			}
-			for i := range want {
-				if told := toldBy(got[i]); told != plain(want[i]) {
-					t.Errorf("pass %d, line %d is answered %+v %s, want %+v", pass+1, i+1, told, got[i].Reason, plain(want[i]))
-				}
-			}
-		}
-		e2e.Compare(t, client, m)
-	})
+	client := within(t, newMemory())
+	recorded(t).checkAnswers(t, client)
+	e2e.Compare(t, client, recorded(t).model)
 }
 
 func TestTheDoorAndTheModelAgreeOnHardActions(t *testing.T) {

@@ -18,74 +18,42 @@ func ingest(t *testing.T, host *e2e.Host) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := host.Command("ingest", "--server", host.URL, file).CombinedOutput()
-	t.Logf("ingest: %s", out)
-	if err != nil {
-		t.Fatalf("ingest: %v", err)
-	}
-}
-
-func settle(t *testing.T, host *e2e.Host) {
-	t.Helper()
-	client := host.Client()
-	defer client.Close()
-	client.Settle(t)
-}
-
-// modelOf is the history that the recorded stream makes, sent so many times.
-func modelOf(t *testing.T, stream []byte, times int) *model.Model {
-	t.Helper()
-	m := model.New(model.Options{})
-	for range times {
-		if _, err := m.Ingest("actions.ndjson.gz", bytes.NewReader(stream)); err != nil {
-			t.Fatal(err)
+	for try := range 3 {
+		out, err := host.Command("ingest", "--server", host.URL, file).CombinedOutput()
+		t.Logf("ingest: %s", out)
+		switch {
+		case err == nil:
+			return
+		case try == 2 || !bytes.Contains(out, []byte("deadline")):
+			t.Fatalf("ingest: %v", err)
 		}
+		// On a busy machine one of the stream's reads ran out of its time; the stream is simply sent again.
 	}
-	return m
 }
 
 func TestTheRecordedStreamBecomesItsHubsHistoryOnce(t *testing.T) {
-	stream := recorded(t)
 	host := e2e.Start(t)
 	client := host.Client()
 	defer client.Close()
 	want := model.Counts{Items: 740, Events: 1411, Attempts: 630, Manifests: 195}
 	for pass := range 2 {
 		ingest(t, host)
-		settle(t, host)
-		m := modelOf(t, stream, pass+1)
-		if got := e2e.Counted(t, client, m.Keys()); got != want {
+		client.Settle(t)
+		if got := client.Counts(t); got != want {
 			t.Errorf("pass %d gives %+v, want %+v", pass+1, got, want)
 		}
-		e2e.Compare(t, client, m)
 	}
+	e2e.Compare(t, client, recorded(t).model)
 }
 
 func TestEveryLineOfTheRecordedStreamIsAnsweredAsTheModelSays(t *testing.T) {
-	stream := recorded(t)
 	host := e2e.Start(t)
 	client := host.Client()
 	defer client.Close()
-	m := model.New(model.Options{})
-	for pass := range 2 {
-		want, err := m.Ingest("s", bytes.NewReader(stream))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := client.Stream(t.Context(), "s", bytes.NewReader(stream))
-		if err != nil || len(got) != len(want) {
-			t.Fatalf("%d answers, want %d: %v", len(got), len(want), err)
-		}
-		for i := range want {
-			if told := toldBy(got[i]); told != plain(want[i]) && !got[i].Deferred {
-				t.Errorf("pass %d, line %d is answered %+v %s, want %+v", pass+1, i+1, told, got[i].Reason, plain(want[i]))
-			}
-		}
-	}
+	recorded(t).checkAnswers(t, client)
 }
 
 func TestAnIngestThatTheHostsDeathBrokeOffIsSimplyRunAgain(t *testing.T) {
-	stream := recorded(t)
 	whole, broken := e2e.Start(t), e2e.Start(t)
 	ingest(t, whole)
 
@@ -106,13 +74,12 @@ func TestAnIngestThatTheHostsDeathBrokeOffIsSimplyRunAgain(t *testing.T) {
 	ingest(t, broken)
 
 	for _, host := range []*e2e.Host{whole, broken} {
-		settle(t, host)
-	}
-	client := broken.Client()
-	defer client.Close()
-	m := modelOf(t, stream, 1)
-	for _, hash := range m.Keys() {
-		e2e.CompareKey(t, client, m, hash)
+		client := host.Client()
+		defer client.Close()
+		client.Settle(t)
+		if got, want := client.Counts(t), recorded(t).model.Counts(); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
 	}
 	if a, b := export(t, whole), export(t, broken); !bytes.Equal(a, b) {
 		t.Errorf("the exports differ: %d and %d bytes, first at line %d", len(a), len(b), firstDifference(a, b))

@@ -52,6 +52,8 @@ func startWorkload(t *testing.T, client *e2e.Client, pace time.Duration) *worklo
 			w.keys = append(w.keys, fmt.Sprintf("wi-%d-%d", caller, key))
 			w.runs = append(w.runs, fmt.Sprintf("run-%d-%d", caller, key))
 		}
+	}
+	for caller := range callers {
 		w.writers.Go(func() { w.write(caller) })
 	}
 	return w
