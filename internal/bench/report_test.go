@@ -75,6 +75,13 @@ func (r *report) add(part, name, unit string, value float64) *figure {
 	return f
 }
 
+// figure gives one that is there.
+func (r *report) figure(part, name string) *figure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.figures[slices.IndexFunc(r.figures, func(f *figure) bool { return f.Part == part && f.Name == name })]
+}
+
 // measured notes one round of a load.
 func (r *report) measured(part, name string, m measured) *figure {
 	f := r.add(part, name, "/s", m.rate)
