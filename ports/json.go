@@ -26,7 +26,7 @@ func ScanObject(text []byte, depth int, visit func(name, value []byte) error) er
 // ScanNested is ScanObject that looks into members on its way. Before a member that is an object, enter says whether its own
 // members are visited too; they come before it, with a level that is higher by 1. The members of text have level 1.
 func ScanNested(text []byte, depth int, enter func(level int, name []byte) bool, visit func(level int, name, value []byte) error) error {
-	s := scanner{text: text, enter: enter, visit: visit}
+	s := scanner{text: text}
 	if !utf8.Valid(text) {
 		return s.fault("is not valid UTF-8 at byte %d", firstInvalid(text))
 	}
@@ -34,7 +34,7 @@ func ScanNested(text []byte, depth int, enter func(level int, name []byte) bool,
 	if s.at >= len(text) || text[s.at] != '{' {
 		return s.fault("is not a JSON object")
 	}
-	if err := s.object(depth, 1); err != nil {
+	if err := s.object(depth, 1, &visitor{enter, visit}); err != nil {
 		return err
 	}
 	s.space()
@@ -45,8 +45,12 @@ func ScanNested(text []byte, depth int, enter func(level int, name []byte) bool,
 }
 
 type scanner struct {
-	text  []byte
-	at    int
+	text []byte
+	at   int
+}
+
+// visitor is who wants to see members. It is no part of the scanner, so that the closures in it stay on their caller's stack.
+type visitor struct {
 	enter func(level int, name []byte) bool // nil: never
 	visit func(level int, name, value []byte) error
 }
@@ -80,8 +84,8 @@ func (s *scanner) broken() error {
 	return s.fault("is not valid JSON at byte %d", s.at)
 }
 
-// object passes an object. Its members are visited unless level is 0.
-func (s *scanner) object(depth, level int) error {
+// object passes an object. v sees its members, if there is one.
+func (s *scanner) object(depth, level int, v *visitor) error {
 	if depth < 1 {
 		return &Error{Code: Invalid, Message: "is nested deeper than " + strconv.Itoa(MaxDepth) + " levels", Limit: MaxDepth, Size: MaxDepth + 1}
 	}
@@ -105,11 +109,11 @@ func (s *scanner) object(depth, level int) error {
 		s.at++
 		s.space()
 		from = s.at
-		if err := s.member(name, depth-1, level); err != nil {
+		if err := s.member(name, depth-1, level, v); err != nil {
 			return err
 		}
-		if level > 0 && s.visit != nil {
-			if err := s.visit(level, name, s.text[from:s.at]); err != nil {
+		if v != nil && v.visit != nil {
+			if err := v.visit(level, name, s.text[from:s.at]); err != nil {
 				return err
 			}
 		}
@@ -121,16 +125,16 @@ func (s *scanner) object(depth, level int) error {
 }
 
 // member passes a member's value.
-func (s *scanner) member(name []byte, depth, level int) error {
-	if level > 0 && s.enter != nil && s.at < len(s.text) && s.text[s.at] == '{' && s.enter(level, name) {
-		return s.object(depth, level+1)
+func (s *scanner) member(name []byte, depth, level int, v *visitor) error {
+	if v != nil && v.enter != nil && s.at < len(s.text) && s.text[s.at] == '{' && v.enter(level, name) {
+		return s.object(depth, level+1, v)
 	}
 	return s.value(depth)
 }
 
 func (s *scanner) array(depth int) error {
 	if depth < 1 {
-		return s.object(depth, 0) // the same refusal
+		return s.object(depth, 0, nil) // the same refusal
 	}
 	s.at++
 	s.space()
@@ -173,7 +177,7 @@ func (s *scanner) value(depth int) error {
 	}
 	switch c := s.text[s.at]; c {
 	case '{':
-		return s.object(depth, 0)
+		return s.object(depth, 0, nil)
 	case '[':
 		return s.array(depth)
 	case '"':
