@@ -141,14 +141,14 @@ func TestTheFileHoldsWhatAStoreInMemoryHolds(t *testing.T) {
 		defer func() { _ = s.Close() }()
 		m := newMemory()
 		seqs := map[ports.Family]uint64{}
-		for range rapid.IntRange(1, 8).Draw(t, "rounds") {
+		for range rapid.IntRange(1, max(8/slowdown, 1)).Draw(t, "rounds") {
 			type sent struct {
 				p       ports.Pending
 				want    []ports.Decision
 				entries []ports.Entry
 			}
 			var flight []sent
-			for range rapid.IntRange(1, 4).Draw(t, "batches") {
+			for range rapid.IntRange(1, max(4/slowdown, 2)).Draw(t, "batches") {
 				family := rapid.SampledFrom(ports.Families).Draw(t, "family")
 				entries := rapid.SliceOfN(someEntry(family), 1, 12).Draw(t, "entries")
 				var want []ports.Decision
@@ -176,7 +176,7 @@ func TestTheFileHoldsWhatAStoreInMemoryHolds(t *testing.T) {
 					}
 				}
 			}
-			if rapid.IntRange(0, 3).Draw(t, "reopen") == 0 {
+			if rapid.IntRange(0, 3*slowdown).Draw(t, "reopen") == 0 {
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}

@@ -62,14 +62,18 @@ func (sw *sweep) find(ctx context.Context, f *file, before string, limit int, un
 	for sw.stage < len(sweepStages) {
 		st := &sweepStages[sw.stage]
 		seen, err := sw.page(ctx, f, st, before, limit-len(found), &found)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, false, err
-		case len(found) == limit || time.Now().After(until):
+		}
+		if len(found) == limit {
 			return found, false, nil
-		case seen < sweepPage:
+		}
+		if seen < sweepPage {
 			sw.stage++
 			sw.after = ports.Cursor{}
+		}
+		if sw.stage < len(sweepStages) && time.Now().After(until) {
+			return found, false, nil
 		}
 	}
 	return found, true, nil
