@@ -145,8 +145,10 @@ func (w *writer) check(b *ports.CommitBatch) (twin bool, refused error) {
 			return false, ports.Errorf(ports.Invalid, op, "entry %d: %q is no write of family %s", last, b.Entries[i].Action, b.Family)
 		}
 	}
-	if !slices.ContainsFunc(w.known.epochs[b.Family], func(e ports.Epoch) bool { return e.ID == b.Epoch }) {
-		return false, ports.Errorf(ports.Conflict, op, "epoch %q is not one that the host opened here", b.Epoch)
+	// The newest epoch alone may commit: a copy of the host that opened the store later has taken it over, and what the
+	// earlier one numbers goes its own way.
+	if list := w.known.epochs[b.Family]; len(list) == 0 || list[len(list)-1].ID != b.Epoch {
+		return false, ports.Errorf(ports.Conflict, op, "epoch %q is not the one that opened the store last", b.Epoch)
 	}
 	mark := w.known.marks[b.Family].Seq
 	if b.Through <= mark {

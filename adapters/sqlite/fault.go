@@ -38,10 +38,10 @@ func fault(op, path string, err error) error {
 		code, hint = ports.Unavailable, path+" cannot be opened for writing"
 	case lib.SQLITE_NOMEM:
 		code = ports.Unavailable
-	case lib.SQLITE_CORRUPT:
-		hint = path + " is damaged; it was left as it is: restore a backup or start with another path"
+	case lib.SQLITE_CORRUPT: // the store's fault, never a record's
+		code, hint = ports.Unavailable, path+" is damaged; it was left as it is: restore a backup or start with another path"
 	case lib.SQLITE_NOTADB:
-		hint = path + " is not an SQLite database; it was left as it is: move it away or name another path"
+		code, hint = ports.Unavailable, path+" is not an SQLite database; it was left as it is: move it away or name another path"
 	case lib.SQLITE_CONSTRAINT:
 		code = ports.Invalid
 	case lib.SQLITE_TOOBIG:

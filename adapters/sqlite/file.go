@@ -76,7 +76,7 @@ func look(path string) (fs.FileInfo, error) {
 	head := make([]byte, len(sqliteHeader))
 	n, err := io.ReadFull(f, head)
 	if n > 0 && !bytes.Equal(head[:n], []byte(sqliteHeader)) || n > 0 && err != nil {
-		return nil, ports.Errorf(ports.Internal, op,
+		return nil, ports.Errorf(ports.Unavailable, op,
 			"%s is not an SQLite database; it was left as it is: move it away or name another path", path)
 	}
 	return info, nil

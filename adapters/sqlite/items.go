@@ -82,14 +82,14 @@ func itemList(q *ports.ItemQuery) *listing {
 	}
 	switch {
 	case f.RunID != "":
-		l.along("IX_UVQueueWorkItem_RunEnqueued", "RunID", f.RunID)
+		l.along("IX_UVQueueWorkItem_RunID", "RunID", f.RunID)
 		tests = append(tests, struct{ column, value string }{"AssignedBeaconID", f.AssignedBeaconID})
 		l.testAny("Status", f.Status)
 	case f.AssignedBeaconID != "":
-		l.along("IX_UVQueueWorkItem_BeaconEnqueued", "AssignedBeaconID", f.AssignedBeaconID)
+		l.along("IX_UVQueueWorkItem_Beacon", "AssignedBeaconID", f.AssignedBeaconID)
 		l.testAny("Status", f.Status)
 	case len(f.Status) > 0 && len(f.Status) <= maxBranches:
-		l.along("IX_UVQueueWorkItem_StatusEnqueued", "Status", f.Status...)
+		l.along("IX_UVQueueWorkItem_Status", "Status", f.Status...)
 	default:
 		l.along("IX_UVQueueWorkItem_Enqueued", "")
 		l.testAny("Status", f.Status)

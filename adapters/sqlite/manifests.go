@@ -21,7 +21,7 @@ func (s *Store) Manifests(ctx context.Context, q ports.ManifestQuery) (ports.Pag
 	l := &listing{layout: manifests, sort: "OrderKey", key: "Hash", desc: q.Desc, after: q.After, from: q.From, to: q.To}
 	switch {
 	case q.OperationHash != "":
-		l.along("IX_UVManifest_OperationOrder", "OperationHash", q.OperationHash)
+		l.along("IX_UVManifest_OpHash", "OperationHash", q.OperationHash)
 		l.testAny("Status", q.Status)
 	case len(q.Status) > 0 && len(q.Status) <= maxBranches:
 		l.along("IX_UVManifest_StatusOrder", "Status", q.Status...)

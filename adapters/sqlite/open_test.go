@@ -101,8 +101,8 @@ func TestAFileThatIsNoDatabaseIsRefusedAndLeftAsItIs(t *testing.T) {
 			}
 			s := openStore(t, path)
 			_, err := s.Stand(t.Context(), host)
-			if ports.CodeOf(err) != ports.Internal || !strings.Contains(err.Error(), path) {
-				t.Errorf("got %v, want internal and the path", err)
+			if ports.CodeOf(err) != ports.Unavailable || !strings.Contains(err.Error(), path) {
+				t.Errorf("got %v, want unavailable and the path", err)
 			}
 			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
 				t.Errorf("the file changed (%v)", err)

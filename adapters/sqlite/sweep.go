@@ -30,7 +30,7 @@ type stage struct {
 func stages() []stage {
 	var all []stage
 	for _, status := range ports.TerminalItems {
-		all = append(all, stage{items, "IX_UVQueueWorkItem_StatusEnqueued", "EnqueuedKey", status, itemTimes})
+		all = append(all, stage{items, "IX_UVQueueWorkItem_Status", "EnqueuedKey", status, itemTimes})
 	}
 	for _, status := range ports.TerminalManifests {
 		all = append(all, stage{manifests, "IX_UVManifest_StatusOrder", "OrderKey", status, manifestTimes})
