@@ -191,13 +191,20 @@ func TestEpochsAreKeptToTheNewestThousandAndResumeMovesTheMark(t *testing.T) {
 		}
 		nonce = next
 	}
-	b := ports.CommitBatch{Family: ports.Queue, Epoch: epoch, After: 41, Through: 42, Entries: []ports.Entry{upsert(42, "a", `{"WorkItemHash":"a"}`)}}
-	if _, err := tryCommit(s, b); ports.CodeOf(err) != ports.Conflict || !strings.Contains(err.Error(), epoch) {
-		t.Errorf("the oldest epoch: %v, want conflict", err)
+	var kept []ports.Epoch
+	if _, err := s.file.keyJSON(t.Context(), keyEpochs(ports.Queue, host), &kept); err != nil || len(kept) != maxEpochs || kept[0].ID != "e0" {
+		t.Errorf("%d epochs are kept, %v", len(kept), err)
 	}
-	b.Epoch = "e0"
+	b := ports.CommitBatch{Family: ports.Queue, After: 41, Through: 42, Entries: []ports.Entry{upsert(42, "a", `{"WorkItemHash":"a"}`)}}
+	for _, older := range []string{epoch, "e0"} {
+		b.Epoch = older
+		if _, err := tryCommit(s, b); ports.CodeOf(err) != ports.Conflict || !strings.Contains(err.Error(), older) {
+			t.Errorf("epoch %s: %v, want conflict", older, err)
+		}
+	}
+	b.Epoch = fmt.Sprint("e", maxEpochs-1)
 	if _, err := tryCommit(s, b); err != nil {
-		t.Errorf("an epoch that is kept: %v", err)
+		t.Errorf("the newest epoch: %v", err)
 	}
 	b.After, b.Through, b.Entries = 0, 1, []ports.Entry{patch(1, "nobody", `{"Status":"x"}`)}
 	if d, err := tryCommit(s, b); err != nil || d[0].Outcome != ports.Stored {

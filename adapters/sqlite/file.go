@@ -42,6 +42,7 @@ func dsn(path string, busy time.Duration, writer bool) string {
 		pragma("auto_vacuum", "INCREMENTAL")
 		pragma("journal_mode", "WAL")
 		pragma("journal_size_limit", walKept)
+		pragma("temp_store", "MEMORY") // a full /tmp is no reason to refuse a write
 		q.Set("_txlock", "immediate")
 	} else {
 		pragma("query_only", 1)

@@ -62,13 +62,12 @@ func (s *Store) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, error
 	if err != nil {
 		return ports.Page{}, err
 	}
-	sc := newScanner(items, !q.Bodies, leadColumns)
 	list := itemList(&q)
 	if q.OrderBy != "" {
-		page, err := sorted(ctx, f.readers, sc, list, &q)
+		page, err := sorted(ctx, f, newScanner(items, !q.Bodies, 0), list, &q)
 		return page, s.readFault(ctx, op, err)
 	}
-	page, err := s.walk(ctx, f, sc, list, newPager(q.Limit))
+	page, err := s.walk(ctx, f, newScanner(items, !q.Bodies, leadColumns), list, newPager(q.Limit))
 	return page, s.readFault(ctx, op, err)
 }
 
@@ -105,8 +104,9 @@ func itemList(q *ports.ItemQuery) *listing {
 	return l
 }
 
-// sorted gives one page in the order of any column, without a cursor: the column's values may change while one pages.
-func sorted(ctx context.Context, q querier, sc *scanner, l *listing, query *ports.ItemQuery) (page ports.Page, err error) {
+// sorted gives one page in the order of any column, without a cursor: the column's values may change while one pages. What
+// is sorted is the column and the rowids alone, so that it needs little memory and no temporary file.
+func sorted(ctx context.Context, f *file, sc *scanner, l *listing, query *ports.ItemQuery) (page ports.Page, err error) {
 	t := l.layout.table
 	known := slices.ContainsFunc(tableColumns(t), func(c ports.Column) bool { return c.Name == query.OrderBy })
 	if !known {
@@ -128,19 +128,27 @@ func sorted(ctx context.Context, q querier, sc *scanner, l *listing, query *port
 		direction = " DESC"
 	}
 	p := newPager(query.Limit)
-	text := `SELECT '', '', 0, ` + sc.columns() + ` FROM "` + t.Name + `" WHERE ` + strings.Join(where, " AND ") +
-		` ORDER BY "` + column + `"` + direction + `, "` + l.key + `"` + direction + ` LIMIT ?`
-	rows, err := q.QueryContext(ctx, text, append(args, p.limit)...)
+	conn, err := f.readers.Conn(ctx) // both statements below see one snapshot
+	if err != nil {
+		return ports.Page{}, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	rows, err := conn.QueryContext(ctx, `SELECT rowid FROM "`+t.Name+`" WHERE `+strings.Join(where, " AND ")+
+		` ORDER BY "`+column+`"`+direction+`, "`+l.key+`"`+direction+` LIMIT ?`, append(args, p.limit)...)
 	if err != nil {
 		return ports.Page{}, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		row, err := sc.scan(rows)
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return ports.Page{}, err
+		}
+		row, found, err := fetch(ctx, conn, sc, "rowid = ?", id)
 		if err != nil {
 			return ports.Page{}, err
 		}
-		if p.add(row, ports.Cursor{}) {
+		if found && p.add(row, ports.Cursor{}) {
 			break
 		}
 	}

@@ -41,13 +41,13 @@ func New() *Store {
 	return &Store{gate: make(chan struct{}, 1), pruning: make(chan struct{}, 1), searchLimit: 500 * time.Millisecond}
 }
 
-// Version is that of the plugin.
-const Version = "1.0.0"
+// version is that of the plugin.
+const version = "1.0.0"
 
 // Describe says what the store is.
 func (s *Store) Describe(context.Context) (ports.Description, error) {
 	return ports.Description{
-		Kind: "sqlite", Version: Version,
+		Kind: "sqlite", Version: version,
 		Summary:  "one SQLite file, written by one goroutine, safe against power loss",
 		Families: ports.Families,
 		Powers:   ports.PowersOf(s),

@@ -1,3 +1,4 @@
+// Command holdfast-backend-sqlite is the plugin for history in one SQLite file; adapters/sqlite has its options.
 package main
 
 import (
