@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +21,15 @@ type committer struct {
 
 	mu         sync.Mutex
 	doubt      suspicion
+	condemned  *condemned
 	unanswered []ports.CommitBatch // sent over the connection that broke, oldest first
+}
+
+// condemned is an entry that ended the store too often. It is set aside at the next connection, when it is known that the
+// store has not taken it in spite of that.
+type condemned struct {
+	entry ports.Entry
+	why   *ports.Error
 }
 
 const (
@@ -40,6 +49,9 @@ type sent struct {
 func (c *committer) run(ctx context.Context, store ports.LocalStore, epoch string, mark uint64) error {
 	c.reached(mark)
 	if err := c.settle(ctx, store, mark); err != nil {
+		return err
+	}
+	if err := c.carryOut(mark); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -128,6 +140,9 @@ func (c *committer) awaitEntries(ctx context.Context, after uint64) error {
 
 // collect waits for the oldest batch's decisions and hands them out.
 func (c *committer) collect(ctx context.Context, store ports.LocalStore, s sent) error {
+	if s.err != nil && !ports.CodeOf(s.err).Permanent() {
+		return s.err // the batch never reached the store, which has ended without its doing
+	}
 	err := s.err
 	var decisions []ports.Decision
 	if err == nil {
@@ -156,8 +171,8 @@ func (c *committer) judge(ctx context.Context, store ports.LocalStore, b ports.C
 	if ctx.Err() != nil || len(b.Entries) == 0 || !c.doubt.counts(code) {
 		return err
 	}
-	if code == ports.Deadline {
-		// A store that answers nothing at all is not the batch's fault.
+	if code == ports.Deadline || code == ports.Internal {
+		// A store that can take no write at all is not the batch's fault.
 		probe, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		if store.Probe(probe, c.name) != nil {
@@ -168,13 +183,28 @@ func (c *committer) judge(ctx context.Context, store ports.LocalStore, b ports.C
 	first := &b.Entries[0]
 	aside := c.doubt.failed(first.Seq, len(b.Entries), b.Through, code.Permanent())
 	c.mu.Unlock()
-	if !aside {
-		return err
+	switch {
+	case !aside:
+	case code.Permanent(): // nothing of it took effect
+		return firstOf(c.setAside(first, ports.AsError(err)), err)
+	default:
+		c.condemned = &condemned{entry: *first, why: ports.AsError(err)}
 	}
-	return firstOf(c.setAside(first, ports.AsError(err)), err)
+	return err
 }
 
-// settle gets the answers that the last connection owed: a batch that the store has passed is sent again, as the late twin
+// carryOut sets aside what the last connection condemned, unless the store took it.
+func (c *committer) carryOut(mark uint64) error {
+	if x := c.condemned; x != nil && x.entry.Seq > mark {
+		if err := c.setAside(&x.entry, x.why); err != nil {
+			return err
+		}
+	}
+	c.condemned = nil
+	return nil
+}
+
+// settle gets the answers that the last connection owed: what the store has passed of a batch is sent again, as the late twin
 // that it is, for its decisions. What the store has not passed takes the ordinary way once more.
 func (c *committer) settle(ctx context.Context, store ports.LocalStore, mark uint64) error {
 	c.mu.Lock()
@@ -182,9 +212,10 @@ func (c *committer) settle(ctx context.Context, store ports.LocalStore, mark uin
 	c.unanswered = nil
 	c.mu.Unlock()
 	for i, b := range owed {
-		if b.Through > mark {
+		if b.After >= mark {
 			break
 		}
+		b = passed(b, mark)
 		pending, err := store.Commit(ctx, b)
 		if err == nil {
 			var decisions []ports.Decision
@@ -204,6 +235,18 @@ func (c *committer) settle(ctx context.Context, store ports.LocalStore, mark uin
 		return err
 	}
 	return nil
+}
+
+// passed is the part of a batch that a store has passed whose position is mark.
+func passed(b ports.CommitBatch, mark uint64) ports.CommitBatch {
+	if b.Through > mark {
+		after := slices.IndexFunc(b.Entries, func(e ports.Entry) bool { return e.Seq > mark })
+		if after >= 0 {
+			b.Entries = b.Entries[:after]
+		}
+		b.Through = mark
+	}
+	return b
 }
 
 // settled hands out the decisions of a batch and moves the position.

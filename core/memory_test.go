@@ -1,0 +1,363 @@
+package core
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"holdfast/ports"
+)
+
+// memory is a local store for tests: a disk, which is a map, and a process in front of it, which dies, hangs, refuses and
+// answers late on command. What a write does is up to ports.Decide, as in every local store.
+type memory struct {
+	mu    sync.Mutex
+	disk  *disk
+	run   *run          // nil while the process is down
+	back  time.Duration // how long it is down after a death; 0: until start
+	fate  func(b *ports.CommitBatch) fate
+	probe error
+	mute  bool // reads, Stand, Open and Probe answer nothing at all
+
+	deaths, sent int
+}
+
+// disk is what survives the process.
+type disk struct {
+	id        string
+	held      map[place]*ports.Held
+	gone      map[place]bool
+	nonces    map[string]string
+	marks     map[ports.Family]ports.Mark
+	decisions map[ports.Family]map[uint64]ports.Decision
+	applied   map[ports.Family][]ports.Entry // in the order in which they took effect
+}
+
+// place is where a record is: an item and a manifest by key, an event by GUID, an attempt by key and number.
+type place struct {
+	kind   ports.Kind
+	key    string
+	number int64
+}
+
+// run is one life of the process.
+type run struct {
+	gone chan struct{} // closed when it dies
+	last chan struct{} // closed when everything that was asked of it so far is done
+	host string        // "" before Open
+}
+
+// fate is what becomes of a batch.
+type fate struct {
+	kind  fateKind
+	err   error         // of a refused one
+	after time.Duration // it waits that long first, and all behind it wait with it
+}
+
+type fateKind int
+
+const (
+	takes   fateKind = iota // it is decided
+	dies                    // the process dies before it takes effect
+	loses                   // it takes effect, and the process dies before it answers
+	refuses                 // it takes no effect; the answer is err
+	hangs                   // it and all behind it wait until the process is killed
+	silent                  // it takes no effect and is never answered; others are
+)
+
+func newMemory() *memory {
+	m := &memory{disk: newDisk("store-1"), back: 20 * time.Millisecond}
+	m.start()
+	return m
+}
+
+func newDisk(id string) *disk {
+	d := &disk{
+		id: id, held: map[place]*ports.Held{}, gone: map[place]bool{}, nonces: map[string]string{}, marks: map[ports.Family]ports.Mark{},
+		decisions: map[ports.Family]map[uint64]ports.Decision{}, applied: map[ports.Family][]ports.Entry{},
+	}
+	for _, f := range ports.Families {
+		d.decisions[f] = map[uint64]ports.Decision{}
+	}
+	return d
+}
+
+// copied is a backup.
+func (d *disk) copied() *disk {
+	c := &disk{id: d.id, held: maps.Clone(d.held), gone: maps.Clone(d.gone), nonces: maps.Clone(d.nonces), marks: maps.Clone(d.marks),
+		decisions: map[ports.Family]map[uint64]ports.Decision{}, applied: map[ports.Family][]ports.Entry{}}
+	for _, f := range ports.Families {
+		c.decisions[f], c.applied[f] = maps.Clone(d.decisions[f]), slices.Clone(d.applied[f])
+	}
+	return c
+}
+
+// on gives batches that hold an entry of the key a fate.
+func on(key string, f fate) func(*ports.CommitBatch) fate {
+	return func(b *ports.CommitBatch) fate {
+		if slices.ContainsFunc(b.Entries, func(e ports.Entry) bool { return e.Key == key }) {
+			return f
+		}
+		return fate{}
+	}
+}
+
+// suffers sets what becomes of batches from now on; nil: they are decided.
+func (m *memory) suffers(fate func(*ports.CommitBatch) fate) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fate = fate
+}
+
+// kill ends the process; with is what happens to its disk meanwhile.
+func (m *memory) kill(with func(d *disk) *disk) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.die()
+	if with != nil {
+		m.disk = with(m.disk)
+	}
+}
+
+func (m *memory) die() {
+	if m.run == nil {
+		return
+	}
+	m.deaths++
+	close(m.run.gone)
+	m.run = nil
+	if m.back > 0 {
+		time.AfterFunc(m.back, m.start)
+	}
+}
+
+func (m *memory) start() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.run == nil {
+		m.run = &run{gone: make(chan struct{}), last: make(chan struct{})}
+		close(m.run.last)
+	}
+}
+
+// end kills the process for good.
+func (m *memory) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.back = 0
+	m.die()
+}
+
+func (m *memory) look() *disk {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.disk.copied()
+}
+
+var errGone = ports.Errorf(ports.BackendGone, "memory", "the process is gone")
+
+// alive gives the process; a mute one makes the caller wait.
+func (m *memory) alive(ctx context.Context) (*run, error) {
+	m.mu.Lock()
+	r, mute := m.run, m.mute
+	m.mu.Unlock()
+	switch {
+	case r == nil:
+		return nil, errGone
+	case mute:
+		select {
+		case <-ctx.Done():
+			return nil, ports.Wrap(ports.CodeOf(ctx.Err()), "memory", ctx.Err())
+		case <-r.gone:
+			return nil, errGone
+		}
+	}
+	return r, nil
+}
+
+// job is something that is asked of the process; it is a ports.Pending.
+type job struct {
+	done      chan struct{}
+	decisions []ports.Decision
+	err       error
+}
+
+func (j *job) Wait(ctx context.Context) ([]ports.Decision, error) {
+	select {
+	case <-j.done:
+		return j.decisions, j.err
+	case <-ctx.Done():
+		return nil, ports.Wrap(ports.CodeOf(ctx.Err()), "memory", ctx.Err())
+	}
+}
+
+// ask puts something in line.
+func (m *memory) ask(r *run, f fate, do func() ([]ports.Decision, error)) *job {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j := &job{done: make(chan struct{}), err: errGone}
+	before := r.last
+	if f.kind != silent {
+		r.last = j.done
+	}
+	go m.work(r, j, before, f, do)
+	return j
+}
+
+func (m *memory) work(r *run, j *job, before <-chan struct{}, f fate, do func() ([]ports.Decision, error)) {
+	defer close(j.done)
+	if f.kind == hangs || f.kind == silent {
+		<-r.gone
+		return
+	}
+	select {
+	case <-before:
+	case <-r.gone:
+		return
+	}
+	select {
+	case <-time.After(f.after):
+	case <-r.gone:
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.run != r:
+	case f.kind == dies:
+		m.die()
+	case f.kind == refuses:
+		j.err = f.err
+	default:
+		decisions, err := do()
+		if f.kind == loses {
+			m.die()
+			return
+		}
+		j.decisions, j.err = decisions, err
+	}
+}
+
+func (m *memory) Describe(context.Context) (ports.Description, error) {
+	return ports.Description{Kind: "memory", Families: ports.Families, Powers: []string{"LocalStore"}}, nil
+}
+
+func (m *memory) Probe(ctx context.Context, _ ports.Family) error {
+	if _, err := m.alive(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.probe
+}
+
+func (m *memory) Position(ctx context.Context, f ports.Family) (ports.Position, error) {
+	r, err := m.alive(ctx)
+	if err != nil {
+		return ports.Position{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	mark := m.disk.marks[f]
+	return ports.Position{StoreID: m.disk.id, Epoch: mark.Epoch, Seqs: map[string]uint64{r.host: mark.Seq}}, nil
+}
+
+func (m *memory) Put(context.Context, ports.Batch) (ports.Applied, error) {
+	return ports.Applied{}, ports.Errorf(ports.Unimplemented, "memory", "it follows nobody")
+}
+
+func (m *memory) Close() error { return nil }
+
+func (m *memory) Stand(ctx context.Context, hostID string) (ports.Standing, error) {
+	if _, err := m.alive(ctx); err != nil {
+		return ports.Standing{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return ports.Standing{StoreID: m.disk.id, Empty: len(m.disk.held) == 0, Nonce: m.disk.nonces[hostID], Marks: maps.Clone(m.disk.marks)}, nil
+}
+
+func (m *memory) Open(ctx context.Context, o ports.Opening) error {
+	r, err := m.alive(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = m.ask(r, fate{}, func() ([]ports.Decision, error) {
+		d := m.disk
+		if d.nonces[o.HostID] != o.Nonce {
+			return nil, ports.Errorf(ports.Conflict, "memory", "another nonce")
+		}
+		d.nonces[o.HostID] = o.Next
+		for f, seq := range o.Resume {
+			d.marks[f], d.decisions[f] = ports.Mark{Epoch: o.Epochs[f].ID, Seq: seq}, map[uint64]ports.Decision{}
+		}
+		r.host = o.HostID
+		return nil, nil
+	}).Wait(ctx)
+	return err
+}
+
+func (m *memory) Commit(_ context.Context, b ports.CommitBatch) (ports.Pending, error) {
+	m.mu.Lock()
+	r, what := m.run, fate{}
+	if m.fate != nil && r != nil {
+		what = m.fate(&b)
+	}
+	m.sent++
+	m.mu.Unlock()
+	if r == nil {
+		return nil, errGone
+	}
+	return m.ask(r, what, func() ([]ports.Decision, error) { return m.disk.commit(r.host, &b) }), nil
+}
+
+func (d *disk) commit(host string, b *ports.CommitBatch) ([]ports.Decision, error) {
+	mark := d.marks[b.Family].Seq
+	decisions := make([]ports.Decision, 0, len(b.Entries))
+	switch {
+	case host == "":
+		return nil, ports.Errorf(ports.Unavailable, "memory", "no host has opened the store")
+	case b.Through <= mark: // a late twin
+		for _, e := range b.Entries {
+			decisions = append(decisions, d.decisions[b.Family][e.Seq])
+		}
+		return decisions, nil
+	case b.After != mark:
+		return nil, ports.Errorf(ports.Conflict, "memory", "the store is at %d, the batch begins after %d", mark, b.After)
+	}
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		effect, err := ports.Decide(e, d, ports.Rules{HostID: host})
+		if err != nil {
+			return nil, err
+		}
+		d.take(&effect)
+		d.decisions[b.Family][e.Seq] = effect.Decision
+		d.applied[b.Family] = append(d.applied[b.Family], *e)
+		decisions = append(decisions, effect.Decision)
+	}
+	d.marks[b.Family] = ports.Mark{Epoch: b.Epoch, Seq: b.Through}
+	return decisions, nil
+}
+
+func (d *disk) take(effect *ports.Effect) {
+	at := place{kind: effect.Kind, key: effect.Key}
+	switch effect.Kind {
+	case ports.KindEvent:
+		at.key = effect.GUID
+	case ports.KindAttempt:
+		at.number = effect.Number
+	}
+	if effect.Revive {
+		delete(d.gone, at)
+	}
+	if effect.Bury {
+		delete(d.held, at)
+		d.gone[at] = true
+	}
+	if effect.Next != nil {
+		d.held[at] = effect.Next
+	}
+}
