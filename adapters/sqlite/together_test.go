@@ -123,7 +123,7 @@ func TestTheLogStaysShortWhileReadersOverlap(t *testing.T) {
 		}()
 	}
 	longest := int64(0)
-	const rounds = max(24/slowdown, 5)
+	const rounds = max(24/slowdown, 3)
 	for n := range rounds {
 		pour(t, s, workload.Entries(n*128, 128, uint64(n*128*workload.PerItem+1)), 2)
 		longest = max(longest, s.file.walSize())
