@@ -110,9 +110,7 @@ func (r *round) one() {
 func (r *round) host(ack string) (*e2e.Host, *load, family) {
 	r.b.Setenv("HOLDFAST_ACK", ack)
 	host := e2e.Start(r.b)
-	l := newLoad(host.URL)
-	r.b.Cleanup(l.http.CloseIdleConnections)
-	return host, l, familyOf(r.b)
+	return host, newLoad(host.URL), familyOf(r.b)
 }
 
 func (r *round) singles(ack string) {
@@ -142,6 +140,7 @@ func (r *round) singles(ack string) {
 		}
 	}
 	procs.note(ack + " singles")
+	l.http.CloseIdleConnections() // some were dialled and never used, and those a server waits for
 	host.Stop(r.b)
 }
 
@@ -171,6 +170,7 @@ func (r *round) bulk(ack string) {
 	if ack == ackLocal {
 		r.reads(l)
 	}
+	l.http.CloseIdleConnections()
 	host.Kill()
 	began := time.Now()
 	host.Restart(r.b)
