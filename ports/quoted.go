@@ -66,8 +66,7 @@ func hex4(b []byte) (r rune, ok bool) {
 // can hold; U+FFFD stands in its place then.
 func Unquote(quoted []byte) (text string, whole bool) {
 	inner := quoted[1 : len(quoted)-1]
-	i := bytes.IndexByte(inner, '\\')
-	if i < 0 {
+	if !bytes.Contains(inner, []byte{'\\'}) {
 		return string(inner), true
 	}
 	whole = true
@@ -123,7 +122,7 @@ func AppendQuoted(dst []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	from := 0
-	for i := 0; i < len(text); i++ {
+	for i := range len(text) {
 		c := text[i]
 		if c >= 0x20 && c != '"' && c != '\\' {
 			continue
