@@ -146,7 +146,7 @@ func (c *checked) identify(given settings) (err error) {
 		if e.Key, err = keyOf("WorkItemHash", given.key); err != nil {
 			return err
 		}
-		if inner := c.record.Get("WorkItemHash"); inner != nil && string(inner) != string(given.key) {
+		if inner := c.record.Get("WorkItemHash"); inner != nil && c.record.Text("WorkItemHash") != e.Key {
 			return ports.InField(ports.Invalid, "Patch.WorkItemHash", "is another hash than the patch is for; a patch never renames its record")
 		}
 	default:

@@ -45,6 +45,10 @@ func (h *Host) Begin(call Call) *Promise {
 	c.entry.Host = h.hostID[:min(8, len(h.hostID))]
 	p.family, p.class = f, c.entry.Class
 	p.receipt, p.waiter, p.seq, err = f.append(c.entry, h.clock(), h.ack == AckLocal)
+	if ports.CodeOf(err) == ports.Full && f.journal.Trim(f.committed.Load()) == nil {
+		// What the local store has leaves the journal before anybody is refused.
+		p.receipt, p.waiter, p.seq, err = f.append(c.entry, h.clock(), h.ack == AckLocal)
+	}
 	if err != nil {
 		return p.with(refusal(err))
 	}

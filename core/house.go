@@ -16,7 +16,7 @@ const (
 	pruneEvery = time.Hour
 )
 
-// stop is the position at a moment.
+// sample is the position at a moment.
 type sample struct {
 	at  time.Time
 	seq uint64

@@ -84,34 +84,65 @@ const (
 
 // run keeps the store connected until ctx ends.
 func (k *link) run(ctx context.Context) {
-	pause := firstPause
+	pause, away := firstPause, outage{since: k.clock()}
 	for ctx.Err() == nil {
 		marks, err := k.open(ctx)
-		if err == nil {
+		code := ports.CodeOf(err)
+		switch {
+		case err == nil:
 			k.enter(ready, "", "")
+			away.end(k)
 			began := k.clock()
-			err = k.commit(ctx, marks)
-			if k.clock().Sub(began) > lastPause {
+			if err = k.commit(ctx, marks); refusesWrite(err) {
+				continue // the store lives; the write that it refuses is being isolated
+			}
+			away = outage{since: k.clock()}
+			if away.since.Sub(began) > lastPause {
 				pause = firstPause
 			}
+		case code.Permanent() && code != ports.Conflict || code == ports.Internal:
+			k.enter(needsOne, err.Error(), "mend what it says; the host goes on by itself then")
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		code := ports.CodeOf(err)
-		if code.Permanent() && code != ports.Conflict {
-			continue // the store lives; a write that it refuses is being isolated
-		}
 		if p, _ := k.now(); p != needsOne {
 			k.enter(waiting, err.Error(), "")
-			k.log.Debug("local store not reachable", "name", k.name, "error", err)
 		}
+		away.tell(k, err)
 		select {
 		case <-time.After(pause):
 		case <-k.poke:
 		case <-ctx.Done():
 		}
 		pause = min(pause*2, lastPause)
+	}
+}
+
+// refusesWrite says whether a commit ended because the store will never take one of the writes.
+func refusesWrite(err error) bool {
+	code := ports.CodeOf(err)
+	return code.Permanent() && code != ports.Conflict
+}
+
+// outage is a time without a local store. Short ones, as at every start, are not worth a line in the log.
+type outage struct {
+	since time.Time
+	told  bool
+}
+
+const quietOutage = 2 * time.Second
+
+func (o *outage) tell(k *link, why error) {
+	if !o.told && k.clock().Sub(o.since) >= quietOutage {
+		o.told = true
+		k.log.Warn("the local store is away; writes are accepted and wait for it", "name", k.name, "reason", why)
+	}
+}
+
+func (o *outage) end(k *link) {
+	if o.told {
+		k.log.Info("the local store is back", "name", k.name)
 	}
 }
 
@@ -219,7 +250,7 @@ func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark) er
 	}
 	first := <-errs
 	cancel()
-	if code := ports.CodeOf(first); !code.Permanent() || code == ports.Conflict {
+	if !refusesWrite(first) {
 		k.enter(waiting, first.Error(), "")
 	}
 	if ports.AsError(first).Op == opSetAside {

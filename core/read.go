@@ -11,8 +11,8 @@ import (
 // Reads. The head of the family is taken once, when a read comes in; the answer reflects everything up to it, or says that
 // it may not.
 const (
-	freshWait = 250 * time.Millisecond // for the local store's position
-	readLimit = 700 * time.Millisecond // for one backend's answer
+	freshWait = 250 * time.Millisecond  // for the local store's position
+	readLimit = 1500 * time.Millisecond // for the last backend of the route to answer
 )
 
 // read waits for a fresh enough local store and asks it.
@@ -30,7 +30,9 @@ func (h *Host) read(ctx context.Context, f *family, key string, into Answer, ask
 		a.Situation, a.Err = Refused, ports.AsError(err)
 		return a
 	case err != nil:
-		a.Situation, a.Err = Unavailable, ports.AsError(err)
+		e := *ports.AsError(err)
+		e.Code = ports.Unavailable // whatever it was, a caller can only ask again
+		a.Situation, a.Err = Unavailable, &e
 		return a
 	}
 	a.Backend, a.Stale = h.link.name, !fresh

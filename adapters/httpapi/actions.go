@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"mime"
 	"net/http"
 
@@ -76,7 +77,7 @@ func (a *API) single(w http.ResponseWriter, r *http.Request, who caller, source 
 		return
 	}
 	call.Source = source
-	respond(w, a.host.Begin(call).Wait(r.Context()))
+	respond(w, a.host.Begin(call).Wait(patient(r)))
 }
 
 // mayCall says whether a caller may send an action.
@@ -86,3 +87,7 @@ func mayCall(who caller, action ports.Action) error {
 	}
 	return nil
 }
+
+// patient is the context in which an answer is waited for. A peer that closes its half behind the request has not gone away,
+// though net/http takes it so; every wait has a limit of its own.
+func patient(r *http.Request) context.Context { return context.WithoutCancel(r.Context()) }

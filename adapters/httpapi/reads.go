@@ -32,7 +32,7 @@ func (a *API) items(w http.ResponseWriter, r *http.Request, _ caller) {
 		refuse(w, err)
 		return
 	}
-	respond(w, a.host.Items(r.Context(), q))
+	respond(w, a.host.Items(patient(r), q))
 }
 
 // bound gives a time as the key that it is compared with, "" without one.
@@ -62,7 +62,7 @@ func orderBy(p *params) string {
 
 func (a *API) item(w http.ResponseWriter, r *http.Request, _ caller) {
 	if key, ok := pathKey(w, r, paramsOf(r)); ok {
-		respond(w, a.host.Item(r.Context(), key))
+		respond(w, a.host.Item(patient(r), key))
 	}
 }
 
@@ -71,7 +71,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request, _ caller) {
 	q := ports.EventQuery{Desc: p.desc(false), After: p.cursor(), Limit: p.limit(), Bodies: p.flag("bodies")}
 	var ok bool
 	if q.Key, ok = pathKey(w, r, p); ok {
-		respond(w, a.host.Events(r.Context(), q))
+		respond(w, a.host.Events(patient(r), q))
 	}
 }
 
@@ -80,7 +80,7 @@ func (a *API) attempts(w http.ResponseWriter, r *http.Request, _ caller) {
 	q := ports.AttemptQuery{After: p.cursor(), Limit: p.limit()}
 	var ok bool
 	if q.Key, ok = pathKey(w, r, p); ok {
-		respond(w, a.host.Attempts(r.Context(), q))
+		respond(w, a.host.Attempts(patient(r), q))
 	}
 }
 
@@ -95,7 +95,7 @@ func (a *API) manifests(w http.ResponseWriter, r *http.Request, _ caller) {
 		refuse(w, err)
 		return
 	}
-	respond(w, a.host.Manifests(r.Context(), q))
+	respond(w, a.host.Manifests(patient(r), q))
 }
 
 // orderKeyOf is the least OrderKey of a moment.
@@ -103,7 +103,7 @@ func orderKeyOf(at time.Time) string { return fmt.Sprintf("%014d", max(at.UnixMi
 
 func (a *API) manifest(w http.ResponseWriter, r *http.Request, _ caller) {
 	if key, ok := pathKey(w, r, paramsOf(r)); ok {
-		respond(w, a.host.Manifest(r.Context(), key))
+		respond(w, a.host.Manifest(patient(r), key))
 	}
 }
 
