@@ -176,8 +176,8 @@ type running struct {
 
 // How long each step of a stop may take; together at most ten seconds.
 const (
-	answersLimit = 4 * time.Second
-	drainLimit   = 4 * time.Second
+	answersLimit = 5500 * time.Millisecond // net/http waits 5 s for connections on which nothing was asked yet
+	drainLimit   = 3500 * time.Millisecond
 )
 
 // until runs everything until ctx ends or the listener fails, and stops it in order.
@@ -209,10 +209,11 @@ func (r running) until(ctx context.Context, listener net.Listener) error {
 	drain, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()
 	failed = errors.Join(failed, r.local.Stop(drain))
-	if failed == nil {
-		r.log.Info("stopped")
+	if failed != nil {
+		return exitcode.With(exitcode.Failed, failed)
 	}
-	return failed
+	r.log.Info("stopped")
+	return nil
 }
 
 // health is what the status tells of a plugin's process.
