@@ -89,7 +89,9 @@ func (c *Client) Stand(ctx context.Context, hostID string) (ports.Standing, erro
 	return standingIn(m), nil
 }
 
+// Open begins anew: what an earlier Commit still owes holds up nothing.
 func (c *Client) Open(ctx context.Context, o ports.Opening) error {
+	c.commits.renew()
 	_, err := c.rpc.Open(ctx, openingOut(o))
 	return err
 }

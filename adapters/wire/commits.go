@@ -63,6 +63,17 @@ func (c *commits) submit(ctx context.Context, b *ports.CommitBatch) (ports.Pendi
 	}
 }
 
+// renew leaves the streams, with whatever hangs in them: answers come in order, so a batch without one would hold up all that
+// come behind it.
+func (c *commits) renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.streams {
+		s.cancel()
+	}
+	clear(c.streams)
+}
+
 // stream gives the family's stream, a new one when the last has ended.
 func (c *commits) stream(f ports.Family) (*commitStream, error) {
 	c.mu.Lock()
@@ -83,7 +94,7 @@ func (c *commits) stream(f ports.Family) (*commitStream, error) {
 		cancel()
 		return nil, err
 	}
-	s := &commitStream{rpc: rpc, queue: make(chan *pending, streamQueue), ended: make(chan struct{})}
+	s := &commitStream{rpc: rpc, cancel: cancel, queue: make(chan *pending, streamQueue), ended: make(chan struct{})}
 	c.streams[f] = s
 	c.running.Go(s.write)
 	c.running.Go(func() {
@@ -96,9 +107,10 @@ func (c *commits) stream(f ports.Family) (*commitStream, error) {
 // commitStream is one stream. write and read each have a goroutine, because a write can wait for a plugin that is slow and
 // nothing but the end of the stream interrupts it.
 type commitStream struct {
-	rpc   pb.Backend_CommitClient
-	queue chan *pending
-	ended chan struct{} // closed by read, after which nobody waits for the stream
+	rpc    pb.Backend_CommitClient
+	cancel context.CancelFunc
+	queue  chan *pending
+	ended  chan struct{} // closed by read, after which nobody waits for the stream
 
 	mu   sync.Mutex
 	sent []*pending // written or being written, without an answer, oldest first

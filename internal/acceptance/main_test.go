@@ -114,3 +114,18 @@ func item(hash, members string) json.RawMessage {
 	}
 	return fmt.Appendf(nil, `{"WorkItem":{"WorkItemHash":%q%s}}`, hash, members)
 }
+
+// told asks what became of a write of the queue.
+func told(t testing.TB, h *e2e.Host, seq uint64) (answer string, status int) {
+	t.Helper()
+	res, err := http.Get(fmt.Sprintf("%s/v1/writes/queue/%d", h.URL, seq))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), res.StatusCode
+}
