@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -99,7 +100,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Wait(ctx); err != context.Canceled {
+	if err := r.Wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	close(hold)

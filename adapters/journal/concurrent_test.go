@@ -91,7 +91,7 @@ func TestAReaderBehindATrimIsToldWhatIsGone(t *testing.T) {
 	wg.Go(func() {
 		for i := range total {
 			put(t, j, sample(fmt.Sprint(i)))
-			if err := j.Trim(uint64(i)); err != nil {
+			if err := j.Trim(i); err != nil {
 				t.Error(err)
 			}
 		}

@@ -41,7 +41,7 @@ func diskSpace(dir string) (free, total int64, err error) {
 	if err != nil {
 		return 0, 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
-	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize), nil
+	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize), nil //nolint:unconvert // types differ between systems
 }
 
 // syncDir makes the names in a directory durable.

@@ -139,7 +139,7 @@ func (f *file) free() int64 {
 	if err := syscall.Statfs(filepath.Dir(f.path), &s); err != nil {
 		return 1 << 62
 	}
-	return int64(min(s.Bavail, 1<<40)) * int64(s.Bsize)
+	return int64(min(s.Bavail, 1<<40)) * int64(s.Bsize) //nolint:unconvert // its type differs between systems
 }
 
 // walSize is the length of the write-ahead log.

@@ -83,15 +83,15 @@ func itemList(q *ports.ItemQuery) *listing {
 	case f.RunID != "":
 		l.along("IX_UVQueueWorkItem_RunID", "RunID", f.RunID)
 		tests = append(tests, struct{ column, value string }{"AssignedBeaconID", f.AssignedBeaconID})
-		l.testAny("Status", f.Status)
+		l.testStatus(f.Status)
 	case f.AssignedBeaconID != "":
 		l.along("IX_UVQueueWorkItem_Beacon", "AssignedBeaconID", f.AssignedBeaconID)
-		l.testAny("Status", f.Status)
+		l.testStatus(f.Status)
 	case len(f.Status) > 0 && len(f.Status) <= maxBranches:
 		l.along("IX_UVQueueWorkItem_Status", "Status", f.Status...)
 	default:
 		l.along("IX_UVQueueWorkItem_Enqueued", "")
-		l.testAny("Status", f.Status)
+		l.testStatus(f.Status)
 	}
 	for _, t := range tests {
 		if t.value != "" {

@@ -52,15 +52,16 @@ func setJSON(l *link, key string, value any) error {
 	return setKey(l, key, string(text))
 }
 
-func getJSON(l *link, key string, into any) (found bool, err error) {
+// getJSON reads a value; of a key that is not there it changes nothing.
+func getJSON(l *link, key string, into any) error {
 	text, err := l.word(readKey, key)
 	if err != nil || text == "" {
-		return false, err
+		return err
 	}
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return false, ports.Errorf(ports.Internal, "sqlite", "UVHoldfast has an unreadable %s: %v", key, err)
+		return ports.Errorf(ports.Internal, "sqlite", "UVHoldfast has an unreadable %s: %v", key, err)
 	}
-	return true, nil
+	return nil
 }
 
 func slotKey(prefix string, slot int) string { return prefix + strconv.Itoa(slot) }

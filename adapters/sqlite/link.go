@@ -201,7 +201,7 @@ func (l *link) query(text string, each func(row []driver.Value) error, args ...a
 	row := make([]driver.Value, len(rows.Columns()))
 	for {
 		switch err := rows.Next(row); {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err

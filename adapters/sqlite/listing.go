@@ -45,11 +45,12 @@ func (l *listing) test(condition string, arg any) {
 	l.testArgs = append(l.testArgs, arg)
 }
 
-func (l *listing) testAny(column string, values []string) {
+// testStatus asks for any of some statuses.
+func (l *listing) testStatus(values []string) {
 	if len(values) == 0 {
 		return
 	}
-	l.tests = append(l.tests, `"`+column+`" IN (`+strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ")+`)`)
+	l.tests = append(l.tests, `"Status" IN (`+strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ")+`)`)
 	for _, v := range values {
 		l.testArgs = append(l.testArgs, v)
 	}

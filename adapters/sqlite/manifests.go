@@ -22,12 +22,12 @@ func (s *Store) Manifests(ctx context.Context, q ports.ManifestQuery) (ports.Pag
 	switch {
 	case q.OperationHash != "":
 		l.along("IX_UVManifest_OpHash", "OperationHash", q.OperationHash)
-		l.testAny("Status", q.Status)
+		l.testStatus(q.Status)
 	case len(q.Status) > 0 && len(q.Status) <= maxBranches:
 		l.along("IX_UVManifest_StatusOrder", "Status", q.Status...)
 	default:
 		l.along("IX_UVManifest_Order", "")
-		l.testAny("Status", q.Status)
+		l.testStatus(q.Status)
 	}
 	page, err := s.walk(ctx, f, newScanner(manifests, !q.Bodies, leadColumns), l, newPager(q.Limit))
 	return page, s.readFault(ctx, op, err)

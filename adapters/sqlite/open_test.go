@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -171,7 +172,7 @@ func TestTablesOfADatabeaconAreTakenOver(t *testing.T) {
 	var statements []string
 	for _, table := range ports.Tables {
 		var columns []string
-		for _, c := range append(table.Engine[:1:1], append(table.Members[:len(table.Members):len(table.Members)], table.Engine[1:]...)...) {
+		for _, c := range append(table.Engine[:1:1], append(slices.Clip(table.Members), table.Engine[1:]...)...) {
 			ddl := columnDDL(c)
 			if c.Type == ports.Opaque || c.Type == ports.Created || c.Type == ports.Float || c.Type == ports.Updated {
 				ddl = strings.ReplaceAll(strings.ReplaceAll(ddl, " NOT NULL DEFAULT ''", ""), " NOT NULL DEFAULT 0", "")

@@ -51,7 +51,9 @@ func TestWhatGoesInComesOut(t *testing.T) {
 			sameRecord(t, name+" "+when, ports.Items, text, row.Body)
 		}
 		same("when new")
-		s.work.do(t.Context(), false, func() error { s.work.forget(); return nil })
+		if err := s.work.do(t.Context(), false, func() error { s.work.forget(); return nil }); err != nil {
+			t.Fatal(err)
+		}
 		commit(t, s, patch(next(), key, `{"OperationHash":"\u0041"}`))
 		text = strings.TrimSuffix(strings.TrimSpace(text), "}") + `,"OperationHash":"\u0041"}`
 		same("after a patch")

@@ -111,7 +111,9 @@ func TestAnotherProgramsWriteIsNotOverlooked(t *testing.T) {
 func TestTheLogStaysShortWhileReadersOverlap(t *testing.T) {
 	t.Parallel()
 	s := ready(t)
-	s.work.do(t.Context(), false, func() error { s.work.walNext = 2 << 20; return nil })
+	if err := s.work.do(t.Context(), false, func() error { s.work.walNext = 2 << 20; return nil }); err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	for range 3 {

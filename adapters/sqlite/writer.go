@@ -197,10 +197,10 @@ func (w *writer) recallFamily(k *known, f ports.Family) (err error) {
 	}
 	var mark ports.Mark
 	var epochs []ports.Epoch
-	if _, err = getJSON(w.link, keyMark(f, host), &mark); err != nil {
+	if err = getJSON(w.link, keyMark(f, host), &mark); err != nil {
 		return err
 	}
-	if _, err = getJSON(w.link, keyEpochs(f, host), &epochs); err != nil {
+	if err = getJSON(w.link, keyEpochs(f, host), &epochs); err != nil {
 		return err
 	}
 	k.marks[f], k.epochs[f] = mark, epochs

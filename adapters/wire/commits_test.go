@@ -211,6 +211,40 @@ func TestAfterAClosedStreamTheNextBatchOpensANewOne(t *testing.T) {
 	}
 }
 
+func TestABatchThatHangsHoldsUpNothingThatComesAfterTheNextOpening(t *testing.T) {
+	client, _ := connect(t, &script{
+		open: func(ports.Opening) error { return nil },
+		commit: func(_ context.Context, b ports.CommitBatch) (ports.Pending, error) {
+			l := atOnce(b)
+			if b.Through == 1 {
+				l.decide = make(chan struct{}) // never
+			}
+			return l, nil
+		},
+	})
+	hung, err := client.Commit(t.Context(), batch(1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Open(t.Context(), ports.Opening{}); err != nil {
+		t.Fatal(err)
+	}
+	next, err := client.Commit(t.Context(), batch(2, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		pending ports.Pending
+		code    ports.Code
+	}{"the hung batch": {hung, ports.BackendGone}, "the next batch": {next, ""}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		if _, err := c.pending.Wait(ctx); ports.CodeOf(err) != c.code {
+			t.Errorf("%s: %v, want the code %q", name, err, c.code)
+		}
+		cancel()
+	}
+}
+
 func TestWaitKeepsItsDeadlineWhileTheStoreSleeps(t *testing.T) {
 	release := make(chan struct{})
 	client, _ := connect(t, &script{commit: func(_ context.Context, b ports.CommitBatch) (ports.Pending, error) {

@@ -69,7 +69,7 @@ func (b *Bare) Run(ctx context.Context, writes []Write) error {
 func (b *Bare) commit(ctx context.Context, writes []Write) error {
 	for i := range writes {
 		if _, ok := b.statements[writes[i].SQL]; !ok {
-			s, err := b.conn.PrepareContext(ctx, writes[i].SQL)
+			s, err := b.conn.PrepareContext(ctx, writes[i].SQL) //nolint:sqlclosecheck // Close closes them all
 			if err != nil {
 				return err
 			}
