@@ -15,6 +15,7 @@ type asides struct {
 	mu     sync.Mutex
 	byKey  map[string][]uint64
 	failed map[uint64]bool // replays, by their own Seq, that the local store did not take either
+	again  map[uint64]bool // entries whose replay is on its way
 }
 
 func (a *asides) add(key string, seq uint64) {
@@ -31,6 +32,7 @@ func (a *asides) add(key string, seq uint64) {
 func (a *asides) drop(key string, seq uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	delete(a.again, seq)
 	a.byKey[key] = slices.DeleteFunc(a.byKey[key], func(s uint64) bool { return s == seq })
 	if len(a.byKey[key]) == 0 {
 		delete(a.byKey, key)
@@ -65,13 +67,39 @@ func (a *asides) has(key string, seq uint64) bool {
 	return slices.Contains(a.byKey[key], seq)
 }
 
-func (a *asides) fail(replay uint64) {
+// fail notes that a replay failed; those behind it are passed over too.
+func (a *asides) fail(key string, replay uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.failed == nil {
 		a.failed = map[uint64]bool{}
 	}
 	a.failed[replay] = true
+	for _, seq := range a.byKey[key] {
+		delete(a.again, seq)
+	}
+}
+
+// replays notes whether the replay of an entry is on its way.
+func (a *asides) replays(seq uint64, underWay bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.again == nil {
+		a.again = map[uint64]bool{}
+	}
+	if a.again[seq] = underWay; !underWay {
+		delete(a.again, seq)
+	}
+}
+
+// left gives the oldest entry of a key, unless its replay is on its way.
+func (a *asides) left(key string) (seq uint64, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if waiting := a.byKey[key]; len(waiting) > 0 && !a.again[waiting[0]] {
+		return waiting[0], true
+	}
+	return 0, false
 }
 
 // count is how many entries are set aside.
@@ -122,7 +150,8 @@ func (c *committer) setAside(e *ports.Entry, why *ports.Error) error {
 	}
 	c.asides.add(kept.Key, kept.Seq)
 	if e.Again != 0 {
-		c.asides.fail(e.Seq)
+		c.asides.fail(e.Key, e.Seq)
+		c.overtaken.drop(e.Again)
 	}
 	c.counts.aside.Add(1)
 	if why != nil {
@@ -134,11 +163,34 @@ func (c *committer) setAside(e *ports.Entry, why *ports.Error) error {
 	return nil
 }
 
-// replayed ends the replay of a set-aside entry that the local store decided.
+// replay journals a set-aside entry again.
+func (c *committer) replay(e ports.Entry) (ports.Receipt, error) {
+	e.Again, e.Seq = e.Seq, 0
+	c.asides.replays(e.Again, true)
+	receipt, _, _, err := c.append(e, c.host.clock(), false)
+	if err != nil {
+		c.asides.replays(e.Again, false)
+	}
+	return receipt, err
+}
+
+// replayed ends the replay of a set-aside entry that the local store decided. What came behind it while it waited, too late
+// for the retry, follows by itself.
 func (c *committer) replayed(e *ports.Entry) error {
 	if err := c.host.state.DropAside(c.name, e.Again); err != nil {
 		return err
 	}
 	c.asides.drop(e.Key, e.Again)
+	seq, ok := c.asides.left(e.Key)
+	if !ok {
+		return nil
+	}
+	page, err := c.host.state.Asides(c.name, seq-1, 1)
+	if err != nil || len(page) == 0 || page[0].Entry.Seq != seq || page[0].Code != "" {
+		return err
+	}
+	if _, err := c.replay(page[0].Entry); err != nil {
+		c.host.log.Warn("a write stays set aside although nothing is before it any more", "family", c.name, "seq", seq, "error", err)
+	}
 	return nil
 }

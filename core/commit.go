@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -151,7 +152,7 @@ func (c *committer) collect(ctx context.Context, store ports.LocalStore, s sent)
 		cancel()
 	}
 	if err != nil {
-		return c.judge(ctx, store, s.batch, err)
+		return c.judge(ctx, store, &s, err)
 	}
 	return c.settled(&s.batch, decisions)
 }
@@ -166,8 +167,8 @@ func deadlineOf(b *ports.CommitBatch) time.Duration {
 }
 
 // judge decides what a failed batch means. It gives the error with which the connection is to be begun anew.
-func (c *committer) judge(ctx context.Context, store ports.LocalStore, b ports.CommitBatch, err error) error {
-	code := ports.CodeOf(err)
+func (c *committer) judge(ctx context.Context, store ports.LocalStore, s *sent, err error) error {
+	b, code := &s.batch, ports.CodeOf(err)
 	if ctx.Err() != nil || len(b.Entries) == 0 || !c.doubt.counts(code) {
 		return err
 	}
@@ -177,6 +178,12 @@ func (c *committer) judge(ctx context.Context, store ports.LocalStore, b ports.C
 		defer cancel()
 		if store.Probe(probe, c.name) != nil {
 			return err
+		}
+		if code == ports.Deadline {
+			if decisions, still := s.pending.Wait(probe); still == nil {
+				return c.settled(b, decisions) // it was only slow
+			}
+			c.host.link.restart(fmt.Sprintf("a batch had no answer for %s", deadlineOf(b)))
 		}
 	}
 	c.mu.Lock()
@@ -256,6 +263,11 @@ func (c *committer) settled(b *ports.CommitBatch, decisions []ports.Decision) er
 	}
 	for _, d := range decisions {
 		c.counts.decided(d)
+	}
+	for i := range b.Entries {
+		if first := b.Entries[i].Again; first != 0 {
+			c.overtaken.drop(first)
+		}
 	}
 	alone := c.deliver(decisions, false)
 	at := c.host.clock()

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,17 @@ func (r *ring) add(w DeferredWrite) {
 	}
 	r.items[r.next] = w
 	r.next = (r.next + 1) % maxOvertaken
+}
+
+// drop forgets a write: what became of it in the end is another thing.
+func (r *ring) drop(seq uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.IndexFunc(r.items, func(w DeferredWrite) bool { return w.Seq == seq }); i >= 0 {
+		r.items = slices.Concat(r.items[r.next:], r.items[:r.next])
+		i = (i - r.next + len(r.items)) % len(r.items)
+		r.items, r.next = slices.Delete(r.items, i, i+1), 0
+	}
 }
 
 // newest gives some of them, the newest first.
@@ -80,10 +92,10 @@ func (c *counters) read() WriteCounts {
 	}
 }
 
-// overtook records a decision that nobody waited for and that was not simply stored.
+// overtook records a decision that nobody waited for and that was not simply stored. A replay's stands for its first entry.
 func (f *family) overtook(e *ports.Entry, d ports.Decision, at time.Time) {
 	a := decided(e.Class, d)
-	w := DeferredWrite{Seq: e.Seq, Action: e.Action, Key: e.Key, Outcome: situations[a.Situation].flag, At: at}
+	w := DeferredWrite{Seq: cmp.Or(e.Again, e.Seq), Action: e.Action, Key: e.Key, Outcome: situations[a.Situation].flag, At: at}
 	if a.Err != nil {
 		w.Outcome, w.Reason = string(a.Err.Code), a.Err.Error()
 	}

@@ -119,7 +119,10 @@ func (p *Promise) deferred() Answer {
 
 func (p *Promise) decision() Answer {
 	a := decided(p.class, p.waiter.decision)
-	if p.waiter.aside {
+	switch {
+	case p.waiter.aside && p.class == ports.Reflush:
+		a.Situation = RefusedQuietly
+	case p.waiter.aside:
 		a.Situation = SetAside
 	}
 	a.Seq, a.Backend = p.seq, p.host.link.name

@@ -75,6 +75,13 @@ func (k *link) now() (phase, string) {
 	return k.phase, k.detail
 }
 
+// restart has the store's process replaced, where that is possible.
+func (k *link) restart(reason string) {
+	if k.Restart != nil {
+		k.Restart(reason)
+	}
+}
+
 // Pauses between tries, and how long one try may take.
 const (
 	firstPause = 50 * time.Millisecond
@@ -257,7 +264,7 @@ func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark) er
 		k.enter(needsOne, first.Error(), "look at `holdfast unsettled list`; retry or discard what is there")
 	}
 	for range len(k.families) - 1 {
-		_ = <-errs // the first one is the reason
+		<-errs //nolint:errcheck // the first one is the reason
 	}
 	return first
 }

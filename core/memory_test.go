@@ -305,6 +305,9 @@ func (m *memory) Commit(_ context.Context, b ports.CommitBatch) (ports.Pending, 
 	if m.fate != nil && r != nil {
 		what = m.fate(&b)
 	}
+	if m.mute {
+		what = fate{kind: hangs}
+	}
 	m.sent++
 	m.mu.Unlock()
 	if r == nil {

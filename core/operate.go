@@ -81,12 +81,9 @@ func (h *Host) RetryAside(name ports.Family, key string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	f := h.families[name]
 	var last ports.Receipt
 	for _, a := range list {
-		e := a.Entry
-		e.Again, e.Seq = e.Seq, 0
-		if last, _, _, err = f.append(e, h.clock(), false); err != nil {
+		if last, err = h.families[name].committer.replay(a.Entry); err != nil {
 			return 0, err
 		}
 	}

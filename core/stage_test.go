@@ -26,6 +26,7 @@ type stage struct {
 	host     *Host
 	rest     context.CancelFunc
 	ran      chan error
+	revive   bool // a store that hangs is killed when the host asks for it
 }
 
 // play starts a Host, lets it come to rest, runs a scene with it and ends it.
@@ -62,6 +63,9 @@ func (s *stage) begin() {
 		c.Journals[f] = j
 	}
 	c.Local = Local{Name: "local", Kind: "memory", Store: s.store}
+	if s.revive {
+		c.Local.Restart = func(string) { s.store.kill(nil) }
+	}
 	var err error
 	if s.host, err = New(c); err != nil {
 		s.t.Fatal(err)

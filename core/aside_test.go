@@ -1,0 +1,417 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"holdfast/ports"
+)
+
+var neverTakes = fate{kind: refuses, err: ports.InField(ports.Invalid, "Result", "cannot be stored")}
+
+func TestAWriteThatTheStoreRefusesForGoodIsSetAsideWithThoseBehindIt(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.does(upsert("bad", "Pending"), Done)
+		s.store.suffers(on("bad", neverTakes))
+		a := s.does(upsert("bad", "Running"), SetAside)
+		if a.HTTPStatus() != 422 || !a.Failed() || a.Success() || a.Err.Code != ports.Invalid || a.Err.Field != "Result" || a.Seq != 2 {
+			t.Errorf("the answer is %d %s", a.HTTPStatus(), a.AppendJSON(nil))
+		}
+		behind := s.does(patch("bad", "Complete"), SetAside)
+		if behind.Err.Code != ports.Conflict {
+			t.Errorf("the one behind is answered %s", behind.AppendJSON(nil))
+		}
+		s.does(upsert("good", "Pending"), Done)
+		s.does(patch("good", "Complete"), Done)
+		s.status("good", "Complete")
+		if got := s.item("bad"); !got.Success || !got.Incomplete || got.Stale || got.WorkItem["Status"] != "Pending" {
+			t.Errorf("the key with writes aside reads %+v", got)
+		}
+		if got := s.item("good"); got.Incomplete {
+			t.Error("another key is incomplete too")
+		}
+		if a := s.host.Items(t.Context(), ports.ItemQuery{Limit: 10}); !a.Incomplete {
+			t.Error("a list does not say that it is incomplete")
+		}
+		if got := s.asides(); !slices.Equal(got, []uint64{2, 3}) {
+			t.Errorf("set aside are %v", got)
+		}
+		for seq, want := range map[uint64]WriteStatus{
+			2: {Family: ports.Queue, Seq: 2, State: "set_aside", Outcome: "invalid", Reason: "Result: cannot be stored"},
+			3: {Family: ports.Queue, Seq: 3, State: "set_aside"},
+			4: {Family: ports.Queue, Seq: 4, State: "decided"},
+		} {
+			if got := s.host.Write(ports.Queue, seq); got != want {
+				t.Errorf("write %d is %+v, want %+v", seq, got, want)
+			}
+		}
+		if b := s.host.Status().Backends[0]; b.State != "bootstrapped" || s.store.deaths != 0 {
+			t.Errorf("the store is %+v", b)
+		}
+	})
+}
+
+func TestOneRefusedWriteAmongManyIsFoundAndTheOthersAreStored(t *testing.T) {
+	t.Parallel()
+	for _, f := range []fate{neverTakes, {kind: dies}, {kind: refuses, err: ports.Errorf(ports.Internal, "memory", "panic")}} {
+		play(t, func(t *testing.T, s *stage) {
+			s.store.suffers(on("k137", f))
+			for i := range 600 {
+				s.host.Begin(upsert(fmt.Sprint("k", i), "Pending"))
+			}
+			s.host.Begin(patch("k137", "Complete"))
+			s.in(5 * time.Minute)
+			if got := s.asides(); !slices.Equal(got, []uint64{138, 601}) {
+				t.Errorf("%+v: set aside are %v", f, got)
+			}
+			if n := len(s.store.look().held); n != 599 {
+				t.Errorf("%+v: %d items are stored", f, n)
+			}
+			s.does(upsert("k0", "Complete"), Done)
+		})
+	}
+}
+
+func TestAWriteThatKillsTheStoreThreeTimesIsSetAside(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.store.suffers(on("bad", fate{kind: dies}))
+		a := s.does(upsert("bad", "Pending"), Deferred)
+		s.in(10 * time.Second)
+		if w := s.host.Write(ports.Queue, a.Seq); s.store.deaths != 3 || w.State != "set_aside" || w.Outcome != "backend_gone" {
+			t.Errorf("after %d deaths it is %+v", s.store.deaths, w)
+		}
+		s.does(upsert("good", "Pending"), Done)
+		s.does(patch("bad", "Complete"), SetAside)
+		if s.store.deaths != 3 {
+			t.Errorf("the store died %d times", s.store.deaths)
+		}
+	})
+}
+
+func TestAWriteThatHangsTheStoreWhileItProbesWellIsSetAside(t *testing.T) {
+	t.Parallel()
+	for name, hang := range map[string]fateKind{"it alone": silent, "with all behind it, until the process is replaced": hangs} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playWith(t, func(s *stage) { s.revive = hang == hangs }, func(t *testing.T, s *stage) {
+				s.store.suffers(on("bad", fate{kind: hang}))
+				a := s.does(upsert("bad", "Pending"), Deferred)
+				s.does(upsert("good", "Pending"), Deferred)
+				s.in(2 * time.Minute)
+				if w := s.host.Write(ports.Queue, a.Seq); w.State != "set_aside" || w.Outcome != "deadline" {
+					t.Errorf("it is %+v", w)
+				}
+				s.status("good", "Pending")
+			})
+		})
+	}
+}
+
+func TestAStoreThatIsOnlySlowIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	playWith(t, func(s *stage) { s.revive = true }, func(t *testing.T, s *stage) {
+		s.store.suffers(func(*ports.CommitBatch) fate { return fate{after: commitDeadline + time.Second/2} })
+		s.does(upsert("a", "Pending"), Deferred)
+		s.in(20 * time.Second)
+		if s.store.deaths != 0 || s.asides() != nil {
+			t.Errorf("it was killed %d times; aside are %v", s.store.deaths, s.asides())
+		}
+		s.store.suffers(nil)
+		s.status("a", "Pending")
+	})
+}
+
+func TestAStoreThatIsDownSetsNothingAside(t *testing.T) {
+	t.Parallel()
+	for name, down := range map[string]func(s *stage){
+		"dead": func(s *stage) { s.store.kill(nil) },
+		"dead again and again": func(s *stage) {
+			s.store.back = time.Millisecond
+			for i := range 100 {
+				time.AfterFunc(time.Duration(i)*7*time.Millisecond, func() { s.store.kill(nil) })
+			}
+		},
+		"mute":        func(s *stage) { s.store.mute = true },
+		"unavailable": func(s *stage) { s.store.suffers(refusing(ports.Unavailable)) },
+		"full":        func(s *stage) { s.store.suffers(refusing(ports.Full)) },
+		"hung, and no probe answers": func(s *stage) {
+			s.store.probe = ports.Errorf(ports.Deadline, "memory", "no answer")
+			s.store.suffers(func(*ports.CommitBatch) fate { return fate{kind: hangs} })
+		},
+		"broken, and the probe says so": func(s *stage) {
+			s.store.probe = ports.Errorf(ports.Internal, "memory", "malformed")
+			s.store.suffers(refusing(ports.Internal))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, func(t *testing.T, s *stage) {
+				s.store.mu.Lock()
+				s.store.back = 0
+				s.store.mu.Unlock()
+				down(s)
+				s.does(upsert("a", "Pending"), Deferred)
+				s.does(patch("a", "Complete"), Deferred)
+				s.in(3 * time.Minute)
+				if got := s.asides(); got != nil {
+					t.Errorf("set aside are %v", got)
+				}
+				s.store.suffers(nil)
+				s.store.mu.Lock()
+				s.store.back, s.store.mute, s.store.probe = time.Second, false, nil
+				s.store.mu.Unlock()
+				s.store.kill(nil)
+				s.store.start()
+				s.in(time.Minute)
+				s.status("a", "Complete")
+			})
+		})
+	}
+}
+
+func refusing(code ports.Code) func(*ports.CommitBatch) fate {
+	return func(*ports.CommitBatch) fate {
+		return fate{kind: refuses, err: ports.Errorf(code, "memory", "not this time")}
+	}
+}
+
+// bothAside has two writes of a key set aside, of which the store refuses the first.
+func bothAside(s *stage) {
+	s.store.suffers(on("bad", neverTakes))
+	s.does(upsert("bad", "Pending"), SetAside)
+	s.does(patch("bad", "Complete"), SetAside)
+}
+
+func TestARetryReplaysInOrder(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		bothAside(s)
+		s.store.suffers(nil)
+		n, err := s.host.RetryAside(ports.Queue, "bad")
+		if n != 2 || err != nil {
+			t.Errorf("%d are retried: %v", n, err)
+		}
+		s.in(time.Second)
+		s.status("bad", "Complete")
+		if got := s.item("bad"); got.Incomplete || s.asides() != nil {
+			t.Errorf("it reads %+v, aside are %v", got, s.asides())
+		}
+		for _, seq := range []uint64{1, 2} {
+			if w := s.host.Write(ports.Queue, seq); (w != WriteStatus{Family: ports.Queue, Seq: seq, State: "decided"}) {
+				t.Errorf("write %d is %+v", seq, w)
+			}
+		}
+		inTurn(t, s.store.look())
+		if _, err := s.host.RetryAside(ports.Queue, "bad"); ports.CodeOf(err) != ports.NotFound {
+			t.Errorf("nothing is left to retry: %v", err)
+		}
+	})
+}
+
+func TestADeferredWriteThatARetryStoresIsNoLongerToldAsRefused(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.store.suffers(on("bad", fate{kind: dies}))
+		s.does(upsert("bad", "Pending"), Deferred)
+		s.does(patch("other", "Running"), Deferred)
+		s.in(10 * time.Second)
+		if n := len(s.host.Status().Families[0].Deferred); n != 2 {
+			t.Errorf("%d deferred writes were decided otherwise", n)
+		}
+		s.store.suffers(nil)
+		if _, err := s.host.RetryAside(ports.Queue, "bad"); err != nil {
+			t.Error(err)
+		}
+		s.in(time.Second)
+		if w := s.host.Write(ports.Queue, 1); (w != WriteStatus{Family: ports.Queue, Seq: 1, State: "decided"}) {
+			t.Errorf("the write is %+v", w)
+		}
+		if list := s.host.Status().Families[0].Deferred; len(list) != 1 || list[0].Key != "other" {
+			t.Errorf("decided otherwise are %+v", list)
+		}
+	})
+}
+
+func TestADeferredWriteThatARetryDecidesOtherwiseIsToldUnderItsOwnSeq(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.store.suffers(on("bad", fate{kind: dies}))
+		s.does(patch("bad", "Running"), Deferred)
+		s.in(10 * time.Second)
+		s.store.suffers(nil)
+		if _, err := s.host.RetryAside(ports.Queue, "bad"); err != nil {
+			t.Error(err)
+		}
+		s.in(time.Second)
+		if w := s.host.Write(ports.Queue, 1); (w != WriteStatus{Family: ports.Queue, Seq: 1, State: "decided", Outcome: "NotFound"}) {
+			t.Errorf("the write is %+v", w)
+		}
+	})
+}
+
+func TestARetryThatFailsAgainLeavesEverythingWhereItIs(t *testing.T) {
+	t.Parallel()
+	for _, f := range []fate{neverTakes, {kind: dies}} {
+		play(t, func(t *testing.T, s *stage) {
+			bothAside(s)
+			s.store.suffers(on("bad", f))
+			for range 2 {
+				if _, err := s.host.RetryAside(ports.Queue, "bad"); err != nil {
+					t.Error(err)
+				}
+				s.in(10 * time.Second)
+				if got := s.asides(); !slices.Equal(got, []uint64{1, 2}) {
+					t.Errorf("aside are %v", got)
+				}
+			}
+			s.does(upsert("good", "Pending"), Done)
+			s.store.suffers(nil)
+			if _, err := s.host.RetryAside(ports.Queue, "bad"); err != nil {
+				t.Error(err)
+			}
+			s.in(time.Second)
+			s.status("bad", "Complete")
+			inTurn(t, s.store.look())
+		})
+	}
+}
+
+func TestWritesThatComeDuringARetryFollowByThemselves(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		bothAside(s)
+		s.store.suffers(func(*ports.CommitBatch) fate { return fate{after: 100 * time.Millisecond} })
+		before := s.host.Begin(patch("bad", "Claimed")) // not yet looked at by the commit loop
+		if _, err := s.host.RetryAside(ports.Queue, "bad"); err != nil {
+			t.Error(err)
+		}
+		during := s.host.Begin(patch("bad", "Failed"))
+		before.Wait(t.Context())
+		during.Wait(t.Context())
+		s.in(5 * time.Second)
+		if got := s.asides(); got != nil {
+			t.Errorf("aside are still %v", got)
+		}
+		s.status("bad", "Failed")
+		s.does(patch("bad", "Canceled"), Done)
+		inTurn(t, s.store.look())
+	})
+}
+
+func TestADiscardGivesUpTheFirstOnly(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.does(upsert("bad", "Pending"), Done)
+		s.store.suffers(on("bad", neverTakes))
+		s.does(patch("bad", "Running"), SetAside)
+		s.does(call(ports.UpdateWorkItem, `{"WorkItemHash":"bad","Patch":{"LastError":"late"}}`), SetAside)
+		dropped, err := s.host.DiscardAside(ports.Queue, "bad")
+		if err != nil || dropped.Seq != 2 || dropped.Code != ports.Invalid || dropped.Action != ports.UpdateWorkItem {
+			t.Errorf("discarded is %+v: %v", dropped, err)
+		}
+		if got := s.asides(); !slices.Equal(got, []uint64{3}) {
+			t.Errorf("aside are %v", got)
+		}
+		s.store.suffers(nil)
+		if _, err := s.host.RetryAside(ports.Queue, "bad"); err != nil {
+			t.Error(err)
+		}
+		s.in(time.Second)
+		if got := s.item("bad"); got.WorkItem["Status"] != "Pending" || got.WorkItem["LastError"] != "late" || got.Incomplete {
+			t.Errorf("it reads %+v", got)
+		}
+		if _, err := s.host.DiscardAside(ports.Queue, "bad"); ports.CodeOf(err) != ports.NotFound {
+			t.Errorf("nothing is left to discard: %v", err)
+		}
+		s.does(patch("bad", "Complete"), Done)
+	})
+}
+
+func TestADiscardDuringARetryTakesItsReplayToo(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		bothAside(s)
+		s.store.suffers(func(*ports.CommitBatch) fate { return fate{after: time.Second} })
+		s.host.Begin(upsert("other", "Pending")) // keeps the loop busy
+		if _, err := s.host.RetryAside(ports.Queue, "bad"); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.host.DiscardAside(ports.Queue, "bad"); err != nil {
+			t.Error(err)
+		}
+		s.in(10 * time.Second)
+		s.store.suffers(nil)
+		if got := s.item("bad"); !got.NotFound || s.asides() != nil {
+			t.Errorf("it reads %+v, aside are %v", got, s.asides())
+		}
+	})
+}
+
+func TestWhatIsSetAsideSurvivesTheHost(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		bothAside(s)
+		s.again()
+		if got := s.asides(); !slices.Equal(got, []uint64{1, 2}) || s.host.Status().Families[0].SetAside != 2 {
+			t.Errorf("aside are %v", got)
+		}
+		s.does(patch("bad", "Failed"), SetAside)
+		s.store.suffers(nil)
+		s.store.back = 0
+		s.store.kill(nil)
+		if _, err := s.host.RetryAside(ports.Queue, "bad"); err != nil { // the journal keeps the retry too
+			t.Error(err)
+		}
+		s.again()
+		s.store.start()
+		s.in(5 * time.Second)
+		s.status("bad", "Failed")
+		if s.asides() != nil {
+			t.Errorf("aside are %v", s.asides())
+		}
+		inTurn(t, s.store.look())
+	})
+}
+
+func TestAtItsLimitTheStatusSaysWhatToDoAndNothingIsLost(t *testing.T) {
+	t.Parallel()
+	playWith(t, func(s *stage) { s.state.room = 2 }, func(t *testing.T, s *stage) {
+		bothAside(s)
+		s.does(patch("bad", "Failed"), Deferred)
+		s.does(upsert("good", "Pending"), Deferred)
+		s.in(10 * time.Second)
+		if b := s.host.Status().Backends[0]; b.State != "error" || b.Remedy == "" || b.Detail == "" {
+			t.Errorf("the store is %+v", b)
+		}
+		if len(s.host.Status().Notices) == 0 || s.host.Ready() == nil {
+			t.Error("nobody is told")
+		}
+		if _, err := s.host.DiscardAside(ports.Queue, "bad"); err != nil {
+			t.Error(err)
+		}
+		s.in(5 * time.Second)
+		s.status("good", "Pending")
+		if got := s.asides(); !slices.Equal(got, []uint64{2, 3}) {
+			t.Errorf("aside are %v", got)
+		}
+		if b := s.host.Status().Backends[0]; b.State != "bootstrapped" || b.Remedy != "" {
+			t.Errorf("the store is %+v", b)
+		}
+	})
+}
+
+// One falsy answer would end a hub's sweep for good.
+func TestWhatAHubSendsAgainIsSetAsideQuietly(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.store.suffers(on("bad", neverTakes))
+		a := s.does(call(ports.UpsertWorkItem, `{"WorkItem":{"WorkItemHash":"bad","IDBeaconWorkItem":7}}`), RefusedQuietly)
+		if !a.Success() || !a.Failed() || s.host.Status().Families[0].SetAside != 1 {
+			t.Errorf("the answer is %s", a.AppendJSON(nil))
+		}
+	})
+}
