@@ -142,6 +142,7 @@ func setAsideAndBack(t *testing.T, plugin, fault string) {
 	update := func(key, members string) string {
 		return fmt.Sprintf(`{"WorkItemHash":%q,"Patch":{%s}}`, key, members)
 	}
+	apply("QP_UpsertWorkItem", string(item("plain", `"Status":"Running"`)))
 	mark := fmt.Sprintf(`"Mark":%q`, fault)
 	for _, key := range []string{"kept", "given-up"} {
 		apply("QP_UpsertWorkItem", string(item(key, `"Status":"Pending","AttemptNumber":1`)))
@@ -176,7 +177,7 @@ func setAsideAndBack(t *testing.T, plugin, fault string) {
 			t.Errorf("%s: %v %+v", path, err, a)
 		}
 	}
-	if a, err := client.Get(t.Context(), "/v1/work-items/other-1", nil); err != nil || !a.Success || a.Incomplete || a.Stale {
+	if a, err := client.Get(t.Context(), "/v1/work-items/plain", nil); err != nil || !a.Success || a.Incomplete || a.Stale {
 		t.Errorf("another key reads as %+v, %v", a, err)
 	}
 	if fault == "refuse" {
