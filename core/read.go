@@ -121,7 +121,8 @@ func (h *Host) list(ctx context.Context, name ports.Family, key, payload string,
 			}
 			value = append(value, shown(row)...)
 		}
-		a.Value = append(value, ']')
+		value = append(value, ']')
+		a.Value = value
 		if a.More = page.Next != nil || page.Partial; page.Next != nil {
 			a.Cursor = page.Next.Token()
 		}
