@@ -85,12 +85,22 @@ func unsettled(t testing.TB, h *e2e.Host, key string) (list []core.AsideStatus) 
 
 func awaitUnsettled(t testing.TB, h *e2e.Host, key string, n int) {
 	t.Helper()
-	e2e.Await(t, "set aside of "+key, func() error {
+	// A store that dies on a write is started again ever more slowly.
+	look := func() error {
 		if list := unsettled(t, h, key); len(list) != n {
 			return fmt.Errorf("%d writes, want %d: %+v", len(list), n, list)
 		}
 		return nil
-	})
+	}
+	for deadline := time.Now().Add(3 * time.Minute); look() != nil && time.Now().Before(deadline); {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+	if err := look(); err != nil {
+		t.Fatalf("set aside of %s: %v", key, err)
+	}
 }
 
 func TestAWriteThatTheStoreCannotTakeIsSetAsideAndComesBackInOrder(t *testing.T) {
