@@ -203,16 +203,6 @@ func newMemoryState() *memoryState {
 	}
 }
 
-// cloned is a copy of the data directory's state.
-func (s *memoryState) cloned() *memoryState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := newMemoryState()
-	c.who = ports.HostIdentity{ID: s.who.ID, Nonces: slices.Clone(s.who.Nonces)}
-	c.known, c.met = s.known, s.met
-	return c
-}
-
 func (s *memoryState) Host() (ports.HostIdentity, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

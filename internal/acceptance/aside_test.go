@@ -104,6 +104,7 @@ func awaitUnsettled(t testing.TB, h *e2e.Host, key string, n int) {
 }
 
 func TestAWriteThatTheStoreCannotTakeIsSetAsideAndComesBackInOrder(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("waits for a store to be given up on a write")
 	}
