@@ -23,6 +23,7 @@ type disk struct {
 	host   *e2e.Host
 	client *e2e.Client
 	next   int
+	small  bool     // write without bodies
 	acked  []string // hashes, in order
 	pruned int      // acked[:pruned] may be gone if they are finished
 }
@@ -39,14 +40,24 @@ func (d *disk) settings() (hash string, settings []byte) {
 		how = fmt.Sprintf(`"Status":"Complete","CompletedAt":%q,"LastEventAt":%q`, now, now)
 	}
 	size := 24 << 10
-	if !d.finished(i) {
+	if d.small {
+		size = 0
+	} else if !d.finished(i) {
 		size = 2 << 10
 	}
 	return hash, item(hash, how+`,"Settings":"`+strings.Repeat("x", size)+`"`)
 }
 
-// fill writes until a write is refused because the disk is full.
+// fill writes until even a small write is refused because the disk is full.
 func (d *disk) fill() {
+	d.Helper()
+	d.until()
+	d.small = true
+	d.until()
+	d.small = false
+}
+
+func (d *disk) until() {
 	d.Helper()
 	for range 10_000 {
 		hash, settings := d.settings()
@@ -206,6 +217,7 @@ func TestOnAFullDiskWritesAreRefusedReadsGoOnAndPruningAloneMakesRoom(t *testing
 		d.holds()
 
 		d.stream()
+		d.fill()
 		d.reads()
 		d.host.Stop(t)
 		t.Logf("round %d: full again after %d writes; %s", round, len(d.acked), must(t, d.host, "prune", "--older-than", "1ns"))
@@ -221,7 +233,12 @@ func TestOnAFullDiskWritesAreRefusedReadsGoOnAndPruningAloneMakesRoom(t *testing
 			_, err := d.read()
 			return err
 		})
-		must(t, d.host, "prune", "--older-than", "1ns")
+		e2e.Await(t, "prune after a kill on a full disk", func() error {
+			if out, code := run(t, d.host, "prune", "--older-than", "1ns"); code != 0 {
+				return fmt.Errorf("exit code %d: %s", code, out)
+			}
+			return nil
+		})
 		d.pruned = len(d.acked)
 		d.goesOn("a kill on a full disk, and pruning")
 		d.holds()
