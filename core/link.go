@@ -176,6 +176,9 @@ func (k *link) open(ctx context.Context) (map[ports.Family]ports.Mark, error) {
 	if p, _ := k.now(); p != ready {
 		k.enter(opening, "", "")
 	}
+	k.mu.Lock()
+	k.powers = description // a disk too full for what follows can be pruned
+	k.mu.Unlock()
 	if err := k.settleSeqs(standing, plan); err != nil {
 		return nil, err
 	}
@@ -208,7 +211,7 @@ func (k *link) open(ctx context.Context) (map[ports.Family]ports.Mark, error) {
 		}
 	}
 	k.mu.Lock()
-	k.storeID, k.powers, k.accept = standing.StoreID, description, notAccepted
+	k.storeID, k.accept = standing.StoreID, notAccepted
 	k.mu.Unlock()
 	return marks, k.state.SetLocal(ports.LocalMark{Name: k.name, StoreID: standing.StoreID, Marks: marks})
 }

@@ -208,7 +208,7 @@ func TestOnAFullDiskWritesAreRefusedReadsGoOnAndPruningAloneMakesRoom(t *testing
 	d.client = d.host.Client()
 	defer d.client.Close()
 
-	for round := range rounds(2) {
+	for round := range rounds(1) {
 		d.fill()
 		d.reads()
 		t.Logf("round %d: full after %d writes; %s", round, len(d.acked), must(t, d.host, "prune", "--older-than", "1ns"))

@@ -118,14 +118,20 @@ func item(hash, members string) json.RawMessage {
 // told asks what became of a write of the queue.
 func told(t testing.TB, h *e2e.Host, seq uint64) (answer string, status int) {
 	t.Helper()
-	res, err := http.Get(fmt.Sprintf("%s/v1/writes/queue/%d", h.URL, seq))
+	status, text := get(t, h, fmt.Sprintf("/v1/writes/queue/%d", seq))
+	return string(text), status
+}
+
+// get reads a path and gives the whole answer.
+func get(t testing.TB, h *e2e.Host, path string) (status int, answer []byte) {
+	t.Helper()
+	res, err := http.Get(h.URL + path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
+	if answer, err = io.ReadAll(res.Body); err != nil {
 		t.Fatal(err)
 	}
-	return string(text), res.StatusCode
+	return res.StatusCode, answer
 }
