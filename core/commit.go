@@ -48,7 +48,6 @@ type sent struct {
 
 // run commits what comes until the connection breaks or ctx ends. mark is the store's position.
 func (c *committer) run(ctx context.Context, store ports.LocalStore, epoch string, mark uint64) error {
-	c.reached(mark)
 	if err := c.settle(ctx, store, mark); err != nil {
 		return err
 	}
@@ -170,7 +169,7 @@ func deadlineOf(b *ports.CommitBatch) time.Duration {
 func (c *committer) judge(ctx context.Context, store ports.LocalStore, s *sent, err error) error {
 	b, code := &s.batch, ports.CodeOf(err)
 	if ctx.Err() != nil || len(b.Entries) == 0 || !c.doubt.counts(code) {
-		return err
+		return ofNoWrite(err)
 	}
 	if code == ports.Deadline || code == ports.Internal {
 		// A store that can take no write at all is not the batch's fault.
@@ -239,9 +238,17 @@ func (c *committer) settle(ctx context.Context, store ports.LocalStore, mark uin
 		c.mu.Lock()
 		c.unanswered = owed[i:]
 		c.mu.Unlock()
-		return err
+		return ofNoWrite(err)
 	}
 	return nil
+}
+
+// ofNoWrite gives a refusal that speaks against no write a code with which nobody looks for one.
+func ofNoWrite(err error) error {
+	if !refusesWrite(err) {
+		return err
+	}
+	return &ports.Error{Code: ports.Internal, Op: "commit", Message: "the local store refuses what holds no write: " + err.Error(), Cause: err}
 }
 
 // passed is the part of a batch that a store has passed whose position is mark.

@@ -32,6 +32,7 @@ const (
 type course struct {
 	wait   string                  // why nothing may be committed until a person decides; "" to go on
 	remedy string                  // what that person can do
+	choice bool                    // accepting the store is one of those things
 	resume map[ports.Family]uint64 // positions to move the store to
 	lost   map[ports.Family]ports.Span
 	note   string // what happened, for the log; "" when nothing did
@@ -47,6 +48,7 @@ func decideCourse(e encounter) course {
 		return c
 	case !same && !e.standing.Empty && e.accept == notAccepted:
 		c.wait = fmt.Sprintf("the local store %s is another one than before (%s) and holds other history", e.standing.StoreID, e.known.StoreID)
+		c.choice = true
 		c.remedy = "bring the old store back, or run `holdfast local accept` to go on with this one (`--adopt` also brings it what the journal still has)"
 		return c
 	case !same && e.standing.Empty:

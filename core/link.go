@@ -25,6 +25,7 @@ type link struct {
 	storeID string
 	powers  ports.Description
 	downC   chan struct{} // closed while the store is known to be down
+	choice  bool          // accepting the store is what it waits for
 	accept  acceptance
 	poke    chan struct{}
 }
@@ -97,6 +98,9 @@ func (k *link) run(ctx context.Context) {
 		code := ports.CodeOf(err)
 		switch {
 		case err == nil:
+			for f, mark := range marks {
+				k.families[f].reached(mark.Seq)
+			}
 			k.enter(ready, "", "")
 			away.end(k)
 			began := k.clock()
@@ -169,6 +173,9 @@ func (k *link) open(ctx context.Context) (map[ports.Family]ports.Mark, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.mu.Lock()
+	k.choice = plan.choice
+	k.mu.Unlock()
 	if plan.wait != "" {
 		k.enter(needsOne, plan.wait, plan.remedy)
 		return nil, ports.Errorf(ports.Unavailable, "local store", "%s", plan.wait)

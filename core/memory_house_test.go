@@ -33,6 +33,11 @@ func (r *receipt) Wait(ctx context.Context) error {
 	select {
 	case <-r.done:
 		return r.err
+	default:
+	}
+	select {
+	case <-r.done:
+		return r.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -201,6 +206,16 @@ func newMemoryState() *memoryState {
 		who: ports.HostIdentity{ID: "11111111-2222-3333-4444-555555555555"}, room: ports.MaxAsides,
 		lost: map[ports.Family][]ports.Span{}, asides: map[ports.Family][]ports.Aside{},
 	}
+}
+
+// cloned is a copy of the data directory's state.
+func (s *memoryState) cloned() *memoryState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := newMemoryState()
+	c.who = ports.HostIdentity{ID: s.who.ID, Nonces: slices.Clone(s.who.Nonces)}
+	c.known, c.met = s.known, s.met
+	return c
 }
 
 func (s *memoryState) Host() (ports.HostIdentity, error) {

@@ -19,9 +19,10 @@ type memory struct {
 	back  time.Duration // how long it is down after a death; 0: until start
 	fate  func(b *ports.CommitBatch) fate
 	probe error
+	stand error
 	mute  bool // reads, Stand, Open and Probe answer nothing at all
 
-	deaths, sent int
+	deaths, sent, stood int
 }
 
 // disk is what survives the process.
@@ -276,6 +277,9 @@ func (m *memory) Stand(ctx context.Context, hostID string) (ports.Standing, erro
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.stood++; m.stand != nil {
+		return ports.Standing{}, m.stand
+	}
 	return ports.Standing{StoreID: m.disk.id, Empty: len(m.disk.held) == 0, Nonce: m.disk.nonces[hostID], Marks: maps.Clone(m.disk.marks)}, nil
 }
 

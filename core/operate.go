@@ -114,8 +114,8 @@ func (h *Host) AcceptLocal(adopt bool) error {
 	k := h.link
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.phase != needsOne {
-		return ports.Errorf(ports.Conflict, "local accept", "the local store waits for nothing; it is %s", k.phase)
+	if k.phase != needsOne || !k.choice {
+		return ports.Errorf(ports.Conflict, "local accept", "the local store does not wait to be accepted; it is %s", k.phase)
 	}
 	k.accept = accepted
 	if adopt {

@@ -46,19 +46,21 @@ func (h *Host) read(ctx context.Context, f *family, key string, into Answer, ask
 
 // awaitPosition waits until the local store has everything up to a Seq, and says whether it does.
 func (h *Host) awaitPosition(ctx context.Context, f *family, need uint64) bool {
-	if f.committed.Load() >= need {
-		return true
-	}
 	ctx, cancel := context.WithTimeout(ctx, freshWait)
 	defer cancel()
 	for {
-		moved := f.moved.wait()
+		moved, down := f.moved.wait(), h.link.down()
+		select {
+		case <-down: // nobody knows which store answers, or how far it is
+			return false
+		default:
+		}
 		if f.committed.Load() >= need {
 			return true
 		}
 		select {
 		case <-moved:
-		case <-h.link.down():
+		case <-down:
 			return false
 		case <-ctx.Done():
 			return false
