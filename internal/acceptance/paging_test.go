@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,9 +37,7 @@ func ingested(t *testing.T, client *e2e.Client, lines [][]byte) {
 func walk(t *testing.T, client *e2e.Client, path, member string, size, pages int, more url.Values) (seen []string, end bool) {
 	t.Helper()
 	query := url.Values{"limit": {strconv.Itoa(size)}}
-	for name, values := range more {
-		query[name] = values
-	}
+	maps.Copy(query, more)
 	for range pages {
 		a, err := client.Get(t.Context(), path, query)
 		if err != nil || !a.Success || a.Stale || a.Incomplete {
@@ -144,7 +144,7 @@ func TestItemsOfOneTimeAndOfEveryFormOfTimeArePagedOnceInOneOrder(t *testing.T) 
 		if c := a.when.Compare(b.when); c != 0 {
 			return c
 		}
-		return bytes.Compare([]byte(a.hash), []byte(b.hash))
+		return strings.Compare(a.hash, b.hash)
 	})
 	var oldest []string
 	for _, i := range items {
