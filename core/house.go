@@ -14,6 +14,7 @@ const (
 	houseTick  = 5 * time.Second
 	keepFor    = 10 * time.Minute // entries stay in the journal after the local store has them
 	pruneEvery = time.Hour
+	pruneLimit = time.Minute // of one round; what is left then follows after the rest of the house
 )
 
 // sample is the position at a moment.
@@ -41,12 +42,22 @@ func (h *Host) keepHouse(ctx context.Context) {
 			samples[name] = h.trim(f, samples[name])
 		}
 		if h.retention > 0 && h.clock().After(nextPrune) {
-			nextPrune = h.clock().Add(pruneEvery)
-			if _, err := h.Prune(ctx, h.clock().Add(-h.retention)); err != nil && ctx.Err() == nil {
-				h.log.Warn("prune by retention", "error", err)
+			if !h.pruneRound(ctx) {
+				nextPrune = h.clock().Add(pruneEvery)
 			}
 		}
 	}
+}
+
+// pruneRound prunes for a while, and says whether more is left.
+func (h *Host) pruneRound(ctx context.Context) bool {
+	limited, cancel := context.WithTimeout(ctx, pruneLimit)
+	defer cancel()
+	pruned, err := h.Prune(limited, h.clock().Add(-h.retention))
+	if err != nil && ctx.Err() == nil {
+		h.log.Warn("prune by retention", "error", err)
+	}
+	return pruned.More
 }
 
 // trim forgets journal entries that the local store has had for long enough; at once when the journal is three quarters full.
@@ -62,6 +73,7 @@ func (h *Host) trim(f *family, samples []sample) []sample {
 	if b := f.journal.Bounds(); b.Full || b.Bytes > b.Limit/4*3 {
 		through = committed
 	}
+	through = min(through, committed) // a store that went back needs what it had once more
 	if through > 0 {
 		if err := f.journal.Trim(through); err != nil {
 			h.log.Warn("trim the journal", "family", f.name, "error", err)

@@ -22,6 +22,9 @@ type memory struct {
 	stand error
 	mute  bool // reads, Stand, Open and Probe answer nothing at all
 
+	prunes     []ports.Pruned // what the next calls of Prune give
+	pruneHangs bool
+
 	deaths, sent, stood int
 }
 
@@ -242,7 +245,7 @@ func (m *memory) work(r *run, j *job, before <-chan struct{}, f fate, do func() 
 }
 
 func (m *memory) Describe(context.Context) (ports.Description, error) {
-	return ports.Description{Kind: "memory", Families: ports.Families, Powers: []string{"LocalStore"}}, nil
+	return ports.Description{Kind: "memory", Families: ports.Families, Powers: []string{"LocalStore", "Pruner"}}, nil
 }
 
 func (m *memory) Probe(ctx context.Context, _ ports.Family) error {
@@ -267,6 +270,24 @@ func (m *memory) Position(ctx context.Context, f ports.Family) (ports.Position, 
 
 func (m *memory) Put(context.Context, ports.Batch) (ports.Applied, error) {
 	return ports.Applied{}, ports.Errorf(ports.Unimplemented, "memory", "it follows nobody")
+}
+
+func (m *memory) Prune(ctx context.Context, _ ports.PruneQuery) (ports.Pruned, error) {
+	m.mu.Lock()
+	hangs := m.pruneHangs
+	m.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return ports.Pruned{}, ports.Wrap(ports.CodeOf(ctx.Err()), "memory", ctx.Err())
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.prunes) == 0 {
+		return ports.Pruned{}, nil
+	}
+	step := m.prunes[0]
+	m.prunes = m.prunes[1:]
+	return step, nil
 }
 
 func (m *memory) Close() error { return nil }

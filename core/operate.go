@@ -159,7 +159,9 @@ func (h *Host) Prune(ctx context.Context, before time.Time) (ports.Pruned, error
 	pruner, err := power[ports.Pruner](h, "prune")
 	for err == nil {
 		var step ports.Pruned
-		step, err = pruner.Prune(ctx, ports.PruneQuery{Before: before})
+		if step, err = pruner.Prune(ctx, ports.PruneQuery{Before: before}); err != nil {
+			break // More stays what the step before said
+		}
 		sum.Items += step.Items
 		sum.Events += step.Events
 		sum.Attempts += step.Attempts
