@@ -141,7 +141,11 @@ func decided(class ports.Class, d ports.Decision) Answer {
 	case ports.Expired:
 		return Answer{Situation: Expired}
 	case ports.Refused:
-		return quiet(class, refusal(d.Err))
+		why := d.Err
+		if why == nil {
+			why = ports.Errorf(ports.Internal, "local store", "it was refused without a reason")
+		}
+		return quiet(class, refusal(why))
 	}
 	return Answer{Situation: Done}
 }
