@@ -63,7 +63,7 @@ func ParseCall(line []byte) (Call, error) {
 	})
 	switch {
 	case err != nil:
-		return Call{}, ports.Wrap(ports.Invalid, "call", err)
+		return Call{}, ports.Wrap(ports.Invalid, "call", located(line, err))
 	case len(action) < 2 || action[0] != '"':
 		return Call{}, ports.InField(ports.Invalid, "Action", "is missing or no text; send {\"Action\": ..., \"Settings\": {...}}")
 	case len(call.Settings) == 0 || call.Settings[0] != '{':
@@ -75,6 +75,34 @@ func ParseCall(line []byte) (Call, error) {
 		return Call{}, ports.InField(ports.Invalid, "Action", "%q is not an action; the actions are %s", bounded(text), actionNames())
 	}
 	return call, nil
+}
+
+// located names the record that is nested too deeply; every other fault says itself where it is.
+func located(line []byte, err error) error {
+	e := *ports.AsError(err)
+	if e.Limit != ports.MaxDepth || e.Field != "" {
+		return err
+	}
+	const bearable = 100 * ports.MaxDepth // deeper ones are not worth the stack
+	var action ports.Action
+	var given []byte
+	_ = ports.ScanObject(line, bearable, func(name, value []byte) error { // what could be read is enough
+		switch {
+		case string(name) == `"Action"` && value[0] == '"':
+			text, _ := ports.Unquote(value)
+			action = ports.Action(text)
+		case string(name) == `"Settings"`:
+			given = value
+		}
+		return nil
+	})
+	_ = ports.ScanObject(given, bearable, func(name, value []byte) error {
+		if action.IsWrite() && string(name[1:len(name)-1]) == recordMember(action) && ports.ScanObject(value, ports.MaxDepth, nil) != nil {
+			e.Field = recordMember(action)
+		}
+		return nil
+	})
+	return &e
 }
 
 // once takes a member that may stand only once: of two nobody could tell which one counts.
