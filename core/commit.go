@@ -304,13 +304,16 @@ func (c *committer) settled(b *ports.CommitBatch, decisions []ports.Decision) er
 	return nil
 }
 
-// noteOldest keeps the age of the backlog.
+// noteOldest keeps the age of the backlog: what follows a batch came no earlier than its last entry.
 func (c *committer) noteOldest(b *ports.CommitBatch) {
-	var oldest int64
-	if n := len(b.Entries); n > 0 && c.head() > b.Through {
-		oldest = b.Entries[n-1].ReceivedMs
+	c.family.mu.Lock() // no write comes in between
+	defer c.family.mu.Unlock()
+	switch n := len(b.Entries); {
+	case c.journal.Bounds().Appended <= b.Through:
+		c.oldest.Store(0)
+	case n > 0:
+		c.oldest.Store(b.Entries[n-1].ReceivedMs)
 	}
-	c.oldest.Store(oldest)
 }
 
 // next forms the batch that follows a Seq. replay says that it is one entry that was set aside before.

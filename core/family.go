@@ -43,6 +43,18 @@ func newFamily(name ports.Family, journal ports.Journal) *family {
 	return f
 }
 
+// resume says how far the local store was when the host ended, and how old what it lacks is.
+func (f *family) resume(committed uint64) {
+	f.committed.Store(committed)
+	if f.head() <= committed {
+		return
+	}
+	// A journal that cannot be read says so where it matters.
+	if backlog, err := f.journal.Read(committed, 1, 1); err == nil && len(backlog.Entries) > 0 {
+		f.oldest.Store(backlog.Entries[0].ReceivedMs)
+	}
+}
+
 // signal tells the commit loop to look again.
 func (f *family) signal() {
 	select {

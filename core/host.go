@@ -73,7 +73,7 @@ func New(c Config) (*Host, error) {
 	}
 	for name, journal := range c.Journals {
 		f := newFamily(name, journal)
-		f.committed.Store(known.Marks[name].Seq)
+		f.resume(known.Marks[name].Seq)
 		f.committer = &committer{family: f, host: h}
 		if err := f.committer.load(); err != nil {
 			return nil, err
