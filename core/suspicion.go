@@ -2,8 +2,9 @@ package core
 
 import "holdfast/ports"
 
-// suspicion finds the entry that the local store refuses for good or cannot survive. A batch that fails is sent again alone;
-// one that fails for good, or twice with the store's death, is halved; a single entry that is refused, or that ends the store
+// suspicion finds the entry that the local store refuses for good or cannot survive. A batch that fails is sent again alone.
+// One that is refused is halved, which costs nothing. One with which the store died twice is taken apart at once, entry by
+// entry: every further death costs a start, and starts become slower. A single entry that is refused, or that ends the store
 // three times, is to be set aside. It is a plain state machine: the commit loop tells it what happened and asks how large the
 // next batch may be.
 type suspicion struct {
@@ -14,9 +15,9 @@ type suspicion struct {
 	limit   int    // entries in a batch while it does
 }
 
-// Strikes before a batch is halved, and before a single entry is set aside.
+// Deaths before a batch is taken apart, and before a single entry is set aside.
 const (
-	strikesToHalve = 2
+	strikesToPart  = 2
 	strikesToAside = 3
 )
 
@@ -40,8 +41,10 @@ func (s *suspicion) failed(first uint64, n int, through uint64, permanent bool) 
 	case n <= 1:
 		s.limit = 1
 		return permanent || s.strikes >= strikesToAside
-	case permanent || s.strikes >= strikesToHalve:
+	case permanent:
 		s.limit = n / 2
+	case s.strikes >= strikesToPart:
+		s.limit = 1
 	default:
 		s.limit = n
 	}

@@ -75,7 +75,7 @@ func TestHowOftenABatchMayFail(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"a refused batch is halved at once":            {{1, 8, true, false, 4}, {1, 4, true, false, 2}, {1, 2, true, false, 1}, {1, 1, true, true, 1}},
-		"a deadly batch is halved after two deaths":    {{1, 8, false, false, 8}, {1, 8, false, false, 4}, {1, 4, false, false, 4}, {1, 4, false, false, 2}},
+		"a deadly batch is taken apart after two":      {{1, 8, false, false, 8}, {1, 8, false, false, 1}, {1, 1, false, false, 1}, {1, 1, false, false, 1}, {1, 1, false, true, 1}},
 		"a deadly entry is set aside after three":      {{1, 1, false, false, 1}, {1, 1, false, false, 1}, {1, 1, false, true, 1}},
 		"a death of one is no strike against the next": {{1, 1, false, false, 1}, {1, 1, false, false, 1}, {2, 1, false, false, 1}, {1, 1, false, false, 1}},
 		"an odd batch is halved downwards":             {{1, 3, true, false, 1}},
