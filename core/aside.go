@@ -24,8 +24,9 @@ func (a *asides) add(key string, seq uint64) {
 	if a.byKey == nil {
 		a.byKey = map[string][]uint64{}
 	}
-	if !slices.Contains(a.byKey[key], seq) {
-		a.byKey[key] = append(a.byKey[key], seq)
+	// Not always the newest: those of the batches behind a refused one are met again at the next connection.
+	if i, known := slices.BinarySearch(a.byKey[key], seq); !known {
+		a.byKey[key] = slices.Insert(a.byKey[key], i, seq)
 	}
 }
 

@@ -415,3 +415,24 @@ func TestWhatAHubSendsAgainIsSetAsideQuietly(t *testing.T) {
 		}
 	})
 }
+
+// The batches behind a refused one are met again after what came still later.
+func TestWhatIsSetAsideOutOfOrderIsReplayedInOrder(t *testing.T) {
+	t.Parallel()
+	var a asides
+	for _, seq := range []uint64{84, 99, 100, 89, 84, 97} {
+		a.add("k", seq)
+	}
+	for _, want := range []uint64{84, 89, 97, 99, 100} {
+		if !a.mayReplay(&ports.Entry{Seq: 200, Key: "k", Again: want}) {
+			t.Errorf("it is not the turn of %d", want)
+		}
+		if seq, ok := a.left("k"); !ok || seq != want {
+			t.Errorf("left is %d, want %d", seq, want)
+		}
+		a.drop("k", want)
+	}
+	if a.any() || a.count() != 0 {
+		t.Error("something is left")
+	}
+}

@@ -333,6 +333,7 @@ func (c *committer) next(ctx context.Context, after uint64, limit int) (b ports.
 				b.Entries, b.Through = entries[i:i+1], e.Seq
 				return b, true, nil
 			}
+			c.asides.replays(e.Again, false) // not its turn, or no longer needed
 		case c.asides.has(e.Key, e.Seq):
 			// set aside already, by the failure that ended the last connection
 		case c.asides.holds(e.Key):

@@ -82,10 +82,8 @@ func (s *stage) settle() {
 			break
 		}
 		for _, a := range list {
-			if a.Code != "" {
-				if _, err := s.host.RetryAside(a.Family, a.Key); err != nil {
-					s.t.Fatal(err)
-				}
+			if _, err := s.host.RetryAside(a.Family, a.Key); err != nil && ports.CodeOf(err) != ports.NotFound {
+				s.t.Fatal(err)
 			}
 		}
 	}
@@ -104,7 +102,7 @@ func TestHistoryIsThatOfTheJournalWhateverBecomesOfTheStore(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(uint64(seed), 1))
-			acts := rapid.SliceOfN(traffic.Acts([]string{"k1", "k2", "k3", "k4"}, "e"), 120, 120).Example(seed)
+			acts := rapid.SliceOfN(ofKeys("k1", "k2", "k3", "k4"), 120, 120).Example(seed)
 			playWith(t, func(s *stage) { s.store.back = 100 * time.Millisecond }, func(t *testing.T, s *stage) {
 				s.store.suffers(trouble(rand.New(rand.NewPCG(uint64(seed), 2)), 12))
 				answers := map[*Promise]Answer{}
@@ -138,6 +136,15 @@ func TestHistoryIsThatOfTheJournalWhateverBecomesOfTheStore(t *testing.T) {
 	}
 }
 
+// ofKeys makes writes about some keys. Events of different keys have different GUIDs, or their order would count across keys.
+func ofKeys(keys ...string) *rapid.Generator[traffic.Act] {
+	var each []*rapid.Generator[traffic.Act]
+	for _, key := range keys {
+		each = append(each, traffic.Acts([]string{key}, key))
+	}
+	return rapid.OneOf(each...)
+}
+
 func familyOf(p *Promise) ports.Family {
 	if p.family == nil {
 		return ""
@@ -159,7 +166,8 @@ func diff(want, got map[place]string) (lines []string) {
 	return lines
 }
 
-// inTurn checks that entries took effect in order of Seq, none twice; a replay stands for its first entry.
+// inTurn checks that entries took effect in order of Seq, none twice; a replay stands for its first entry, and may come twice
+// in a row when the host died before it could note the first time.
 func inTurn(t *testing.T, d *disk) {
 	t.Helper()
 	for f, applied := range d.applied {
@@ -167,7 +175,7 @@ func inTurn(t *testing.T, d *disk) {
 		ofKey := map[string]uint64{}
 		for _, e := range applied {
 			first := cmp.Or(e.Again, e.Seq)
-			if e.Seq <= last || done[first] {
+			if e.Seq <= last || done[first] && (e.Again == 0 || ofKey[e.Key] != first) {
 				t.Errorf("%s: entry %d (again %d) took effect behind %d, before: %v", f, e.Seq, e.Again, last, done[first])
 			}
 			if first < ofKey[e.Key] {

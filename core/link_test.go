@@ -181,7 +181,7 @@ func TestACopiedDataDirectoryIsRefusedAndNoWordHelps(t *testing.T) {
 	t.Parallel()
 	play(t, func(t *testing.T, s *stage) {
 		s.does(upsert("a", "Pending"), Done)
-		original, copied := s.state, s.state.cloned()
+		original, copied := s.state, s.state.copied()
 		s.again() // the original goes on
 		s.end()
 		s.state = copied

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"holdfast/ports"
 )
@@ -47,6 +48,13 @@ func newMemoryJournal() *memoryJournal {
 	j := &memoryJournal{bounds: ports.Bounds{First: 1, Limit: 1 << 20}}
 	j.reopen(0)
 	return j
+}
+
+// copied is a copy of the journal's files.
+func (j *memoryJournal) copied() *memoryJournal {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return &memoryJournal{entries: slices.Clone(j.entries), bounds: j.bounds, lost: slices.Clone(j.lost), epochs: j.epochs}
 }
 
 // reopen is a new start of the journal: what was not durable is gone.
@@ -198,7 +206,8 @@ type memoryState struct {
 	met    bool
 	lost   map[ports.Family][]ports.Span
 	asides map[ports.Family][]ports.Aside
-	room   int // for asides
+	room   int           // for asides
+	slow   time.Duration // that long a change of the asides takes
 }
 
 func newMemoryState() *memoryState {
@@ -208,13 +217,16 @@ func newMemoryState() *memoryState {
 	}
 }
 
-// cloned is a copy of the data directory's state.
-func (s *memoryState) cloned() *memoryState {
+// copied is a copy of the data directory's state.
+func (s *memoryState) copied() *memoryState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := newMemoryState()
 	c.who = ports.HostIdentity{ID: s.who.ID, Nonces: slices.Clone(s.who.Nonces)}
-	c.known, c.met = s.known, s.met
+	c.known, c.met, c.room, c.slow = s.known, s.met, s.room, s.slow
+	for _, f := range ports.Families {
+		c.lost[f], c.asides[f] = slices.Clone(s.lost[f]), slices.Clone(s.asides[f])
+	}
 	return c
 }
 
@@ -258,6 +270,7 @@ func (s *memoryState) AddLost(f ports.Family, span ports.Span) error {
 }
 
 func (s *memoryState) SetAside(f ports.Family, entries []ports.Aside) error {
+	<-time.After(s.slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range entries {
@@ -287,6 +300,7 @@ func (s *memoryState) Asides(f ports.Family, after uint64, limit int) ([]ports.A
 }
 
 func (s *memoryState) DropAside(f ports.Family, seqs ...uint64) error {
+	<-time.After(s.slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asides[f] = slices.DeleteFunc(s.asides[f], func(a ports.Aside) bool { return slices.Contains(seqs, a.Entry.Seq) })

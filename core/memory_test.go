@@ -66,7 +66,7 @@ const (
 	takes   fateKind = iota // it is decided
 	dies                    // the process dies before it takes effect
 	loses                   // it takes effect, and the process dies before it answers
-	refuses                 // it takes no effect; the answer is err
+	refuses                 // it takes no effect; the answer is err, but for a late twin
 	hangs                   // it and all behind it wait until the process is killed
 	silent                  // it takes no effect and is never answered; others are
 )
@@ -232,8 +232,6 @@ func (m *memory) work(r *run, j *job, before <-chan struct{}, f fate, do func() 
 	case m.run != r:
 	case f.kind == dies:
 		m.die()
-	case f.kind == refuses:
-		j.err = f.err
 	default:
 		decisions, err := do()
 		if f.kind == loses {
@@ -338,7 +336,12 @@ func (m *memory) Commit(_ context.Context, b ports.CommitBatch) (ports.Pending, 
 	if r == nil {
 		return nil, errGone
 	}
-	return m.ask(r, what, func() ([]ports.Decision, error) { return m.disk.commit(r.host, &b) }), nil
+	return m.ask(r, what, func() ([]ports.Decision, error) {
+		if what.kind == refuses && b.Through > m.disk.marks[b.Family].Seq {
+			return nil, what.err
+		}
+		return m.disk.commit(r.host, &b)
+	}), nil
 }
 
 func (d *disk) commit(host string, b *ports.CommitBatch) ([]ports.Decision, error) {
