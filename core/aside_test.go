@@ -75,6 +75,44 @@ func TestOneRefusedWriteAmongManyIsFoundAndTheOthersAreStored(t *testing.T) {
 	}
 }
 
+func TestNothingElseIsUnderWayWhileAGuiltyWriteIsSought(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.store.back = 0
+		s.store.kill(nil)
+		for i := range 40 {
+			s.host.Begin(upsert(fmt.Sprint("k", i), "Pending"))
+		}
+		const takes = 50 * time.Millisecond
+		var first, last time.Time
+		s.store.suffers(func(b *ports.CommitBatch) fate {
+			f := on("k20", fate{kind: dies})(b)
+			f.after = takes
+			if since := time.Since(last); b.Through <= 40 && since < takes {
+				t.Errorf("a batch up to %d is sent %s after another", b.Through, since)
+			}
+			if last = time.Now(); first.IsZero() {
+				first = last
+				go func() { // more comes all the while
+					for i := range 40 {
+						<-time.After(takes / 2)
+						s.host.Begin(upsert(fmt.Sprint("later", i), "Pending"))
+					}
+				}()
+			}
+			return f
+		})
+		s.store.mu.Lock()
+		s.store.back = time.Millisecond
+		s.store.mu.Unlock()
+		s.store.start()
+		s.in(time.Minute)
+		if got := s.asides(); !slices.Equal(got, []uint64{21}) {
+			t.Errorf("aside are %v", got)
+		}
+	})
+}
+
 func TestAWriteThatKillsTheStoreThreeTimesIsSetAside(t *testing.T) {
 	t.Parallel()
 	play(t, func(t *testing.T, s *stage) {
@@ -89,6 +127,29 @@ func TestAWriteThatKillsTheStoreThreeTimesIsSetAside(t *testing.T) {
 		if s.store.deaths != 3 {
 			t.Errorf("the store died %d times", s.store.deaths)
 		}
+	})
+}
+
+func TestAWriteThatTookEffectBeforeItKilledTheStoreIsNotSetAside(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		ends := []fateKind{dies, dies, loses}
+		s.store.suffers(func(b *ports.CommitBatch) fate {
+			if len(b.Entries) == 0 || len(ends) == 0 {
+				return fate{}
+			}
+			f := fate{kind: ends[0]}
+			ends = ends[1:]
+			return f
+		})
+		s.does(upsert("a", "Pending"), Deferred)
+		s.in(10 * time.Second)
+		if got := s.asides(); got != nil || s.store.deaths != 3 {
+			t.Errorf("after %d deaths aside are %v", s.store.deaths, got)
+		}
+		s.does(patch("a", "Complete"), Done)
+		s.status("a", "Complete")
+		inTurn(t, s.store.look())
 	})
 }
 

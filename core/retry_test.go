@@ -200,3 +200,34 @@ func TestWhatIsSetAsideOutOfOrderIsReplayedInOrder(t *testing.T) {
 		t.Error("something is left")
 	}
 }
+
+// A host that dies between setting aside one write of a key and an older one of a batch that was under way leaves a gap
+// among them; the next one closes it, and a retry in the meantime still replays all of them in order.
+func TestARetryReplaysAlsoWhatIsFoundBetween(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.store.back = 0
+		s.store.kill(nil)
+		for _, status := range []string{"Pending", "Running", "Complete"} {
+			s.host.Begin(upsert("a", status))
+		}
+		s.end()
+		for _, seq := range []uint64{1, 3} {
+			kept := s.journals[ports.Queue].entries[seq-1]
+			if err := s.state.SetAside(ports.Queue, []ports.Aside{{Entry: kept}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.begin()
+		if _, err := s.host.RetryAside(ports.Queue, "a"); err != nil {
+			t.Error(err)
+		}
+		s.store.start()
+		s.in(5 * time.Second)
+		s.status("a", "Complete")
+		if got := s.asides(); got != nil {
+			t.Errorf("aside are still %v", got)
+		}
+		inTurn(t, s.store.look())
+	})
+}
