@@ -83,17 +83,44 @@ func (k *link) restart(reason string) {
 	}
 }
 
+// health is what is known of the store's process.
+func (k *link) health() Health {
+	if k.Health == nil {
+		return Health{Running: true}
+	}
+	return k.Health()
+}
+
+// watch ends when the process has died or is another one: while nothing is written, no commit notices, and what the next one
+// finds on its disk may be an older copy.
+func (k *link) watch(ctx context.Context, life int) error {
+	tick := time.NewTicker(watchTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if h := k.health(); !h.Running || h.Starts != life {
+			return ports.Errorf(ports.BackendGone, k.name, "the process of the local store is gone")
+		}
+	}
+}
+
 // Pauses between tries, and how long one try may take.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
 	openLimit  = 30 * time.Second // of Stand and Open, which may have to create or mend a store
+	watchTick  = 250 * time.Millisecond
 )
 
 // run keeps the store connected until ctx ends.
 func (k *link) run(ctx context.Context) {
 	pause, away := firstPause, outage{since: k.clock()}
 	for ctx.Err() == nil {
+		life := k.health().Starts
 		marks, err := k.open(ctx)
 		code := ports.CodeOf(err)
 		switch {
@@ -104,7 +131,7 @@ func (k *link) run(ctx context.Context) {
 			k.enter(ready, "", "")
 			away.end(k)
 			began := k.clock()
-			if err = k.commit(ctx, marks); refusesWrite(err) {
+			if err = k.commit(ctx, marks, life); refusesWrite(err) {
 				continue // the store lives; the write that it refuses is being isolated
 			}
 			away = outage{since: k.clock()}
@@ -257,11 +284,12 @@ func (k *link) settleSeqs(standing ports.Standing, plan course) error {
 	return nil
 }
 
-// commit runs both families until one of them fails.
-func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark) error {
+// commit runs both families until one of them fails, or the process is another one than at the opening.
+func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark, life int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	errs := make(chan error, len(k.families))
+	errs := make(chan error, len(k.families)+1)
+	go func() { errs <- k.watch(ctx, life) }()
 	for f, family := range k.families {
 		go func() { errs <- family.committer.run(ctx, k.Store, marks[f].Epoch, marks[f].Seq) }()
 	}
@@ -273,7 +301,7 @@ func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark) er
 	if ports.AsError(first).Op == opSetAside {
 		k.enter(needsOne, first.Error(), "look at `holdfast unsettled list`; retry or discard what is there")
 	}
-	for range len(k.families) - 1 {
+	for range k.families {
 		<-errs //nolint:errcheck // the first one is the reason
 	}
 	return first

@@ -45,6 +45,27 @@ func TestAStoreThatComesBackOlderIsBroughtForwardFromTheJournal(t *testing.T) {
 	}
 }
 
+func TestADeathIsNoticedAlsoWhileNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.does(upsert("a", "Pending"), Done)
+		backup := s.store.look()
+		s.does(patch("a", "Complete"), Done)
+		s.store.kill(func(*disk) *disk { return backup })
+		s.in(time.Second)
+		s.status("a", "Complete") // the older copy was brought forward, or nobody might read it as fresh
+		s.store.kill(nil)
+		s.in(time.Second)
+		s.does(upsert("b", "Pending"), Done) // the new process was opened before it is needed
+		s.store.back = 0
+		s.store.kill(nil)
+		s.in(time.Second)
+		if b := s.host.Status().Backends[0]; b.State != "waiting-for-beacon" || s.host.Ready() == nil {
+			t.Errorf("the dead store is %+v", b)
+		}
+	})
+}
+
 func TestAStoreThatIsBehindTheJournalIsToldAsLost(t *testing.T) {
 	t.Parallel()
 	play(t, func(t *testing.T, s *stage) {

@@ -25,7 +25,7 @@ type memory struct {
 	prunes     []ports.Pruned // what the next calls of Prune give
 	pruneHangs bool
 
-	deaths, sent, stood int
+	starts, deaths, sent, stood int
 }
 
 // disk is what survives the process.
@@ -141,9 +141,16 @@ func (m *memory) start() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.run == nil {
+		m.starts++
 		m.run = &run{gone: make(chan struct{}), last: make(chan struct{})}
 		close(m.run.last)
 	}
+}
+
+func (m *memory) health() Health {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Health{Running: m.run != nil, Starts: m.starts}
 }
 
 // end kills the process for good.

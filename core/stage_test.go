@@ -62,7 +62,7 @@ func (s *stage) begin() {
 	for f, j := range s.journals {
 		c.Journals[f] = j
 	}
-	c.Local = Local{Name: "local", Kind: "memory", Store: s.store}
+	c.Local = Local{Name: "local", Kind: "memory", Store: s.store, Health: s.store.health}
 	if s.revive {
 		c.Local.Restart = func(string) { s.store.kill(nil) }
 	}

@@ -162,10 +162,7 @@ func (h *Host) familyStatus(f *family, now time.Time) FamilyStatus {
 }
 
 func (k *link) status() BackendStatus {
-	var health Health
-	if k.Health != nil {
-		health = k.Health()
-	}
+	health := k.health()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := BackendStatus{
