@@ -47,12 +47,13 @@ func (h *fakeHost) Begin(call core.Call) Promise {
 	if h.answer != nil {
 		answer = h.answer(call, len(h.calls))
 	}
-	return &fakePromise{host: h, answer: answer}
+	return &fakePromise{host: h, answer: answer, late: time.After(2 * time.Second)}
 }
 
 type fakePromise struct {
 	host   *fakeHost
 	answer core.Answer
+	late   <-chan time.Time // a core makes nobody wait longer
 }
 
 func (p *fakePromise) Wait(ctx context.Context) core.Answer {
@@ -63,6 +64,8 @@ func (p *fakePromise) Wait(ctx context.Context) core.Answer {
 		select {
 		case <-p.host.gate:
 		case <-ctx.Done():
+			return core.Answer{Situation: core.Deferred}
+		case <-p.late:
 			return core.Answer{Situation: core.Deferred}
 		}
 	}

@@ -46,7 +46,7 @@ type stream struct {
 func (a *API) stream(w http.ResponseWriter, r *http.Request, who caller, source core.Source) {
 	deadlines := http.NewResponseController(w)
 	_ = deadlines.EnableFullDuplex() // HTTP/2 is so by itself
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(patient(r))
 	defer cancel()
 	stop, stopReading := context.WithCancel(ctx)
 	defer stopReading()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -295,4 +297,25 @@ func TestWhatWaitsForASlowDiskIsBounded(t *testing.T) {
 	f.hold = nil
 	f.mu.Unlock()
 	close(hold)
+}
+
+func TestARemovedFileIsNoPlaceToPromiseAnything(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only on Linux does a sync look whether the file still has a name")
+	}
+	dir := t.TempDir()
+	j := opened(t, roomy(dir))
+	write := func() error {
+		receipt, err := j.Append([]ports.Entry{{Action: ports.UpsertWorkItem, Class: ports.Live, Key: "k", Record: []byte("{}")}})
+		if err != nil {
+			return err
+		}
+		return receipt.Wait(t.Context())
+	}
+	ok(t, write())
+	ok(t, os.RemoveAll(filepath.Join(dir, "journal")))
+	if err := write(); ports.CodeOf(err) != ports.Unavailable || !strings.Contains(err.Error(), "removed") {
+		t.Errorf("a write into a file that is gone: %v", err)
+	}
 }
