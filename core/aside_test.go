@@ -186,6 +186,27 @@ func TestAStoreThatIsOnlySlowIsNotReplaced(t *testing.T) {
 	})
 }
 
+func TestAStoreThatAnswersNothingAtAllIsReplacedAndNoWriteBlamed(t *testing.T) {
+	t.Parallel()
+	playWith(t, func(s *stage) { s.revive = true }, func(t *testing.T, s *stage) {
+		s.store.probe = ports.Errorf(ports.Deadline, "memory", "no answer")
+		hung := false
+		s.store.suffers(func(*ports.CommitBatch) fate {
+			if hung {
+				return fate{}
+			}
+			hung = true
+			return fate{kind: hangs}
+		})
+		s.does(upsert("a", "Pending"), Deferred)
+		s.in(20 * time.Second)
+		if s.store.deaths != 1 || s.asides() != nil {
+			t.Errorf("it was replaced %d times; aside are %v", s.store.deaths, s.asides())
+		}
+		s.status("a", "Pending")
+	})
+}
+
 func TestAStoreThatIsDownSetsNothingAside(t *testing.T) {
 	t.Parallel()
 	for name, down := range map[string]func(s *stage){

@@ -175,7 +175,10 @@ func (c *committer) judge(ctx context.Context, store ports.LocalStore, s *sent, 
 		// A store that can take no write at all is not the batch's fault.
 		probe, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if store.Probe(probe, c.name) != nil {
+		if blocked := store.Probe(probe, c.name); blocked != nil {
+			if code == ports.Deadline && ports.CodeOf(blocked) == ports.Deadline && ctx.Err() == nil {
+				c.host.link.restart("neither a batch nor a probe is answered")
+			}
 			return err
 		}
 		if code == ports.Deadline {

@@ -162,14 +162,13 @@ func (b *broadcast) all() {
 type keySeqs struct {
 	now, old map[string]uint64
 	floor    uint64 // no forgotten key has a higher one
-	newest   uint64
 }
 
 // maxKeySeqs is how many keys are known.
 const maxKeySeqs = 100_000
 
 func (k *keySeqs) init(floor uint64) {
-	k.now, k.old, k.floor, k.newest = map[string]uint64{}, nil, floor, floor
+	k.now, k.old, k.floor = map[string]uint64{}, nil, floor
 }
 
 func (k *keySeqs) note(key string, seq uint64) {
@@ -179,7 +178,7 @@ func (k *keySeqs) note(key string, seq uint64) {
 		}
 		k.now, k.old = make(map[string]uint64, maxKeySeqs/2), k.now
 	}
-	k.now[key], k.newest = seq, seq
+	k.now[key] = seq
 }
 
 func (k *keySeqs) last(key string) uint64 {

@@ -28,7 +28,7 @@ type Local struct {
 	Kind   string
 	Store  ports.LocalStore
 	Health func() Health
-	// Restart ends a process that holds a batch without an answer while it probes well; another one is started. nil: nobody can.
+	// Restart ends a process that does not answer a batch; another one is started. nil: nobody can.
 	Restart func(reason string)
 }
 

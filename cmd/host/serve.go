@@ -60,7 +60,9 @@ func (s serveCommand) Run(in *invocation) error {
 	}
 	host, err := core.New(core.Config{
 		Version: version(), Ack: core.Ack(cfg.Ack), Retention: cfg.Retention, State: house.state, Journals: house.ports(),
-		Local:  core.Local{Name: cfg.LocalBackend().Name, Kind: cfg.LocalBackend().Kind, Store: local, Health: health(local)},
+		Local: core.Local{
+			Name: cfg.LocalBackend().Name, Kind: cfg.LocalBackend().Kind, Store: local, Health: health(local), Restart: local.Restart,
+		},
 		Logger: log,
 	})
 	if err != nil {
