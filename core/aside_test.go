@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"holdfast/ports"
@@ -213,8 +214,10 @@ func TestAStoreThatIsDownSetsNothingAside(t *testing.T) {
 		"dead": func(s *stage) { s.store.kill(nil) },
 		"dead again and again": func(s *stage) {
 			s.store.back = time.Millisecond
+			s.store.kill(nil)
+			synctest.Wait() // the host knows
 			for i := range 100 {
-				time.AfterFunc(time.Duration(i)*7*time.Millisecond, func() { s.store.kill(nil) })
+				time.AfterFunc(time.Duration(i+1)*7*time.Millisecond, func() { s.store.kill(nil) })
 			}
 		},
 		"mute":        func(s *stage) { s.store.mute = true },
