@@ -42,11 +42,10 @@ func (h *Host) Begin(call Call) *Promise {
 		return p.with(Answer{Situation: Ignored})
 	}
 	c.stampGUID(&call.Source)
-	c.entry.Host = h.hostID[:min(8, len(h.hostID))]
+	c.entry.Host = h.shortID()
 	p.family, p.class = f, c.entry.Class
 	p.receipt, p.waiter, p.seq, err = f.append(c.entry, h.clock(), h.ack == AckLocal)
-	if ports.CodeOf(err) == ports.Full && f.journal.Trim(f.committed.Load()) == nil {
-		// What the local store has leaves the journal before anybody is refused.
+	if ports.CodeOf(err) == ports.Full && h.makeRoom(f) {
 		p.receipt, p.waiter, p.seq, err = f.append(c.entry, h.clock(), h.ack == AckLocal)
 	}
 	if err != nil {

@@ -60,7 +60,8 @@ func (h *Host) pruneRound(ctx context.Context) bool {
 	return pruned.More
 }
 
-// trim forgets journal entries that the local store has had for long enough; at once when the journal is three quarters full.
+// trim forgets journal entries that the local store has had for long enough; all that it has when the journal is three
+// quarters full.
 func (h *Host) trim(f *family, samples []sample) []sample {
 	now, committed := h.clock(), f.committed.Load()
 	if n := len(samples); n == 0 || samples[n-1].seq != committed {
@@ -70,16 +71,29 @@ func (h *Host) trim(f *family, samples []sample) []sample {
 	for len(samples) > 0 && now.Sub(samples[0].at) >= keepFor {
 		through, samples = samples[0].seq, samples[1:]
 	}
-	if b := f.journal.Bounds(); b.Full || b.Bytes > b.Limit/4*3 {
-		through = committed
-	}
 	through = min(through, committed) // a store that went back needs what it had once more
 	if through > 0 {
-		if err := f.journal.Trim(through); err != nil {
-			h.log.Warn("trim the journal", "family", f.name, "error", err)
-		}
+		h.trimTo(f, through)
+	}
+	if b := f.journal.Bounds(); b.Full || b.Bytes > b.Limit/4*3 {
+		h.makeRoom(f)
 	}
 	return samples
+}
+
+// makeRoom forgets everything that the local store has, before anybody is refused for want of room, and says whether it could.
+// A store that is away may come back as an older copy that needs it once more.
+func (h *Host) makeRoom(f *family) bool {
+	p, _ := h.link.now()
+	return p == ready && h.trimTo(f, f.committed.Load())
+}
+
+func (h *Host) trimTo(f *family, through uint64) bool {
+	err := f.journal.Trim(through)
+	if err != nil {
+		h.log.Warn("trim the journal", "family", f.name, "error", err)
+	}
+	return err == nil
 }
 
 // remember keeps the local store's positions in the host's state.

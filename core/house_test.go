@@ -97,6 +97,31 @@ func TestTheJournalLetsGoOfNothingThatAnOlderStoreMustStillGet(t *testing.T) {
 	})
 }
 
+// A store that is away may come back older. However full the journal is, only a store that is there says what it has.
+func TestAFullJournalKeepsWhatAStoreThatIsAwayMayNeedAgain(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.does(upsert("a", "Pending"), Done)
+		backup := s.store.look()
+		s.does(upsert("b", "Pending"), Done)
+		s.store.back = 0
+		s.store.kill(func(*disk) *disk { return backup })
+		s.in(time.Second)
+		s.journals[ports.Queue].change(func(j *memoryJournal) { j.bounds.Full = true })
+		s.does(upsert("c", "Pending"), Unavailable)
+		s.in(time.Minute)
+		if s.first() != 1 {
+			t.Errorf("the journal begins at %d", s.first())
+		}
+		s.store.start()
+		s.in(time.Minute)
+		s.status("b", "Pending")
+		if lost := s.host.Status().Families[0].Lost; lost != nil {
+			t.Errorf("lost are %v", lost)
+		}
+	})
+}
+
 func TestPositionsAreRememberedWhileTheHostRunsAndWhenItEnds(t *testing.T) {
 	t.Parallel()
 	play(t, func(t *testing.T, s *stage) {

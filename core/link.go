@@ -124,6 +124,8 @@ func (k *link) run(ctx context.Context) {
 		marks, err := k.open(ctx)
 		code := ports.CodeOf(err)
 		switch {
+		case err == nil && k.health().Starts != life:
+			continue // the process was started meanwhile; which one was opened nobody knows
 		case err == nil:
 			for f, mark := range marks {
 				k.families[f].reached(mark.Seq)

@@ -43,7 +43,7 @@ func (configCheck) Run(in *invocation) error {
 	if err != nil {
 		return err
 	}
-	var mistakes, absences hcl.Diagnostics
+	mistakes, absences := cfg.CheckServed(), hcl.Diagnostics(nil)
 	table := tabwriter.NewWriter(in.stdout, 0, 0, 2, ' ', 0)
 	for _, b := range cfg.Backends {
 		d, err := in.ask(cfg, b)

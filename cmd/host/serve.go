@@ -39,6 +39,9 @@ func (s serveCommand) Run(in *invocation) error {
 	if err != nil {
 		return err
 	}
+	if err := cfg.Err(cfg.CheckServed()); err != nil {
+		return err
+	}
 	log := in.logger(cfg)
 	options, err := in.options(cfg, cfg.LocalBackend())
 	if err != nil {

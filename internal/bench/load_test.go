@@ -143,7 +143,9 @@ func (l *load) bulk(b *testing.B, all [][]byte) (accepted measured, drained floa
 func (l *load) settle(b *testing.B) {
 	b.Helper()
 	var answer bytes.Buffer
-	for end := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
 		if err := l.do(http.MethodGet, "/v1/status", "", nil, &answer); err != nil {
 			b.Fatal(err)
 		}

@@ -97,9 +97,8 @@ Name it in the configuration:
     plugin = %q
   }
 
-holdfast plugin explain %s   shows its options
-holdfast plugin check %s   proves that it keeps the contract
-`, name, wire.ProtocolVersion, summary, kind, path, path, path)
+holdfast config check   starts it for a moment and checks its options
+`, name, wire.ProtocolVersion, summary, kind, path)
 }
 
 // served is what go-plugin serves.

@@ -58,8 +58,7 @@ Name it in the configuration:
     plugin = "PATH"
   }
 
-holdfast plugin explain PATH   shows its options
-holdfast plugin check PATH   proves that it keeps the contract
+holdfast config check   starts it for a moment and checks its options
 `
 	got := strings.ReplaceAll(strings.ReplaceAll(stderr.String(), self, "PATH"), filepath.Base(self), "NAME")
 	if got != want || stdout.Len() != 0 {
