@@ -67,6 +67,9 @@ func OpenState(dir string, o StateOptions) (*State, error) {
 
 // openState opens a file and checks it. Of a damaged file s is what could be opened of it, perhaps nil.
 func openState(path string) (s *State, damage, err error) {
+	if damage = cutShort(path); damage != nil {
+		return nil, damage, nil
+	}
 	s = &State{}
 	damage = guarded(func() error {
 		s.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: 2 * time.Second, FreelistType: bolt.FreelistMapType})

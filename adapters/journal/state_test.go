@@ -249,6 +249,13 @@ func TestADamagedStateIsSetAsideAndWhatIsWholeTakenOver(t *testing.T) {
 		{"text", func(*testing.T, []byte, string) []byte { return []byte(strings.Repeat("not a database ", 999)) }, true, false, false},
 		{"cut to one page", func(_ *testing.T, b []byte, _ string) []byte { return b[:4096] }, true, false, false},
 		{"cut to its first two pages", func(_ *testing.T, b []byte, _ string) []byte { return b[:2*os.Getpagesize()] }, true, false, false},
+		{"cut to its first five pages", func(_ *testing.T, b []byte, _ string) []byte { return b[:5*os.Getpagesize()] }, true, false, false},
+		{"without the last page in use", func(_ *testing.T, b []byte, _ string) []byte {
+			pages, size := metaAt(bytes.NewReader(b), 0)
+			second, _ := metaAt(bytes.NewReader(b), int64(size))
+			return b[:(max(pages, second)-1)*size]
+		}, true, false, false},
+		{"grown beyond the pages in use", func(_ *testing.T, b []byte, _ string) []byte { return append(b, make([]byte, 1<<20)...) }, false, true, true},
 		{"both metas gone", func(_ *testing.T, b []byte, _ string) []byte {
 			clear(b[16:80])
 			clear(b[4096+16 : 4096+80])
