@@ -18,6 +18,8 @@ type Config struct {
 	State     ports.State
 	Journals  map[ports.Family]ports.Journal
 	Local     Local
+	Followers []Follower       // every other backend
+	Route     []string         // names of backends, most preferred first; "local" is the local store
 	Clock     func() time.Time // nil is time.Now
 	Logger    hclog.Logger
 }
@@ -30,6 +32,15 @@ type Local struct {
 	Health func() Health
 	// Restart ends a process that does not answer a batch; another one is started. nil: nobody can.
 	Restart func(reason string)
+}
+
+// Follower is a backend that is kept equal to the local store.
+type Follower struct {
+	Name    string
+	Kind    string
+	Store   ports.Backend
+	Health  func() Health       // nil: it has no process that could die
+	Restart func(reason string) // ends a process that answers nothing; nil: nobody can
 }
 
 // Host is one running core.

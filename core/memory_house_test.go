@@ -208,6 +208,8 @@ type memoryState struct {
 	asides map[ports.Family][]ports.Aside
 	room   int           // for asides
 	slow   time.Duration // that long a change of the asides takes
+
+	following memoryFollowing
 }
 
 func newMemoryState() *memoryState {
@@ -224,6 +226,7 @@ func (s *memoryState) copied() *memoryState {
 	c := newMemoryState()
 	c.who = ports.HostIdentity{ID: s.who.ID, Nonces: slices.Clone(s.who.Nonces)}
 	c.known, c.met, c.room, c.slow = s.known, s.met, s.room, s.slow
+	c.following = s.following.copied()
 	for _, f := range ports.Families {
 		c.lost[f], c.asides[f] = slices.Clone(s.lost[f]), slices.Clone(s.asides[f])
 	}

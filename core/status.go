@@ -85,6 +85,30 @@ type BackendStatus struct {
 	PID     int      `json:",omitempty"`
 	Starts  int      `json:",omitempty"` // of its process
 	Words   []string `json:",omitempty"` // the last lines of a plugin that died
+
+	Followers []FollowerStatus `json:",omitempty"` // of a backend that is not the local store, one for each family
+}
+
+// FollowerStatus is how far one backend has come with one family.
+type FollowerStatus struct {
+	Family      ports.Family
+	State       string // public: unassigned, waiting-for-beacon, bootstrapping, bootstrapped or error
+	Phase       string // inside: unassigned, waiting, down, hung, given-up, bootstrapping, copying, ready, lagging or error
+	Detail      string `json:",omitempty"`
+	Remedy      string `json:",omitempty"`
+	Since       time.Time
+	Suspect     bool      `json:",omitempty"` // its last probe was not answered in time
+	Position    uint64    // Seq of this host up to which changes were copied
+	Behind      uint64    // Seqs that the local store is ahead of it
+	BehindMs    int64     // how long it has not had everything; 0 when it has
+	Copied      uint64    // rows put since the start
+	Unsettled   int       // keys that it refused or did not survive
+	InDoubt     int       // keys of Puts that had no answer
+	Discarded   int       // keys that were given up
+	OnlyThere   *int64    `json:",omitempty"` // records that only it has, as last counted
+	Doubtful    bool      `json:",omitempty"` // it may hold removed records; see FollowerMark
+	LastError   string    `json:",omitempty"`
+	LastErrorAt time.Time `json:",omitzero"`
 }
 
 // Health is what the process adapter knows of a backend's process.
@@ -92,6 +116,7 @@ type Health struct {
 	Running bool
 	PID     int
 	Starts  int
+	GivenUp bool   // it dies too often and is tried again rarely
 	Detail  string // why it does not run, and when it is tried again
 	Words   []string
 }

@@ -92,6 +92,11 @@ type LocalStore interface {
 	// whose After is not the store's position is refused with Conflict. It returns as soon as the batch has its place in
 	// the order; ctx bounds only that.
 	Commit(ctx context.Context, b CommitBatch) (Pending, error)
+
+	// Changes tells what changed after a position, which must be one of this store's: one whose Epoch it does not know for
+	// the host that opened it, or that is further than the store itself, fails with Conflict. A host that the store has
+	// rows of but no mark is taken as it is: nothing of it changes any more. Works from Open on.
+	Changes(ctx context.Context, q ChangesQuery) (ChangePage, error)
 }
 
 // Pending is a submitted batch.
@@ -168,6 +173,9 @@ type Description struct {
 	Families []Family
 	Powers   []string // names of the interfaces above; see As
 	Options  []Option
+	// Slots is how many calls the backend takes at a time, reads and probes included; 0 sets no limit. The host sends Puts
+	// of different keys at the same time only where there are slots for it, and never fills the last one with them.
+	Slots int
 }
 
 // Option is one setting of a backend, as data: flags, checks, documentation and redaction come from it.
@@ -192,9 +200,10 @@ const (
 	OptionSize     OptionType = "size"     // bytes, a number or text such as "64MiB"
 )
 
-// Position is how far a store is. Seqs has the Seq of each host (by HostID) that wrote to it.
+// Position is how far a store is. Seqs has the Seq of each host (by HostID) that wrote to the local store; Epoch is the newest
+// epoch, at that moment, of the host that opened the local store.
 type Position struct {
-	StoreID string
+	StoreID string // of the store that is so far
 	Epoch   string
 	Seqs    map[string]uint64
 }

@@ -22,7 +22,75 @@ type State interface {
 	Asides(f Family, after uint64, limit int) ([]Aside, error)
 	DropAside(f Family, seqs ...uint64) error
 
+	// Follower gives how far a follower is, by the backend's name; ok is false for one that is to be copied from zero.
+	Follower(name string, f Family) (mark FollowerMark, ok bool, err error)
+	SetFollower(name string, f Family, mark FollowerMark) error
+
+	// Unsettled lists a follower's unsettled keys in bytewise order, after a key. SetUnsettled adds them or replaces what is
+	// known of them, all or none; DropUnsettled settles them.
+	Unsettled(name string, f Family, after string, limit int) ([]Unsettled, error)
+	SetUnsettled(name string, f Family, keys []Unsettled) error
+	DropUnsettled(name string, f Family, keys ...string) error
+
+	// CopyMark gives where a copy between two backends was interrupted; nil when none was. SetCopyMark with nil forgets it.
+	CopyMark(from, to string, f Family) (*CopyMark, error)
+	SetCopyMark(from, to string, f Family, mark *CopyMark) error
+
+	// Assignment gives the beacon that keeps a family's history; nil for none.
+	Assignment(f Family) (*Assignment, error)
+	SetAssignment(f Family, a *Assignment) error
+
 	Close() error
+}
+
+// FollowerMark is how far a follower is, as the host knows it.
+type FollowerMark struct {
+	Position Position // of the follower's store
+	FreshMs  int64    // when it last had everything that the local store had, in milliseconds since 1970; 0: never
+	// Repaired is the position at the last time that a key was put outside the order of changes. A store that was restored
+	// to before it may lack that key.
+	Repaired map[string]uint64
+	// Doubtful says that the local store has forgotten removals which this follower may have missed: it may hold records
+	// that are gone, and answers no reads until a person had it verified.
+	Doubtful bool
+}
+
+// Unsettled is a key of which a follower may not have the present state.
+type Unsettled struct {
+	Key    string
+	Kind   UnsettledKind
+	Code   Code   // of the refusal
+	Reason string // what the store said
+	First  uint64 // Seq of the change that was refused or is in doubt
+	Last   uint64 // Seq of the newest change since
+	AtMs   int64  // of the refusal or the doubtful Put, in milliseconds since 1970
+}
+
+// UnsettledKind is why a key is unsettled.
+type UnsettledKind string
+
+const (
+	RefusedKey   UnsettledKind = "refused"   // by the store, for good
+	PoisonKey    UnsettledKind = "poison"    // the store died or hung of it, three times
+	InDoubt      UnsettledKind = "in_doubt"  // a Put had no answer; it may still take effect
+	DiscardedKey UnsettledKind = "discarded" // a person gave it up; the store does not have it
+)
+
+// MaxUnsettled bounds the unsettled keys of one follower and family.
+const MaxUnsettled = 100_000
+
+// CopyMark is where a copy goes on.
+type CopyMark struct {
+	After  *Cursor  // of the walk through the source; nil at its beginning
+	Copied int64    // rows so far
+	Begun  Position // of the source, or of the local store, when the copy began
+}
+
+// Assignment names the beacon, by Name or BeaconID, and its connection that keep a family's history.
+type Assignment struct {
+	BeaconID           string
+	IDBeaconConnection int64
+	AssignedAt         string
 }
 
 // HostIdentity is who a data directory is.

@@ -120,3 +120,7 @@ func (p *Process) Survey(ctx context.Context) (ports.Survey, error) {
 func (p *Process) Drain(ctx context.Context) error {
 	return tell(ctx, p, func(ctx context.Context, c *wire.Client) error { return c.Drain(ctx) })
 }
+
+func (p *Process) Changes(ctx context.Context, q ports.ChangesQuery) (ports.ChangePage, error) {
+	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.ChangePage, error) { return c.Changes(ctx, q) })
+}

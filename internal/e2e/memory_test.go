@@ -196,3 +196,7 @@ func (s *memory) Manifests(_ context.Context, q ports.ManifestQuery) (ports.Page
 		return ports.Cursor{Sort: r.First.OrderKey, Key: r.Key}
 	})
 }
+
+func (s *memory) Changes(context.Context, ports.ChangesQuery) (ports.ChangePage, error) {
+	return ports.ChangePage{}, ports.Errorf(ports.Unimplemented, "memory", "nobody follows it")
+}
