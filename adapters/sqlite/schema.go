@@ -14,35 +14,6 @@ import (
 // The tables come from the schema in ports; a table that exists already, ours of an earlier version or a databeacon's,
 // gets the columns and indexes that it lacks. No table, column or row is ever dropped.
 
-// Lists filtered by Status, RunID, AssignedBeaconID or OperationHash begin at their page, in the order of the list, however
-// many rows there are. For that some of the schema's indexes are made wider, under their names, which costs half of what
-// another index costs; and there are some more.
-var (
-	widened = map[string][]string{
-		"IX_UVQueueWorkItem_Status": {"EnqueuedKey", "WorkItemHash"},
-		"IX_UVQueueWorkItem_RunID":  {"EnqueuedKey", "WorkItemHash"},
-		"IX_UVManifest_OpHash":      {"OrderKey", "Hash"},
-	}
-	listIndexes = map[ports.Kind][]ports.Index{
-		ports.KindItem: {
-			{Name: "IX_UVQueueWorkItem_Beacon", Columns: []string{"AssignedBeaconID", "EnqueuedKey", "WorkItemHash"}},
-		},
-		ports.KindManifest: {
-			{Name: "IX_UVManifest_StatusOrder", Columns: []string{"Status", "OrderKey", "Hash"}},
-		},
-	}
-)
-
-// indexesOf gives the indexes that a table has here.
-func indexesOf(t *ports.Table) []ports.Index {
-	var all []ports.Index
-	for _, x := range t.Indexes {
-		x.Columns = slices.Concat(x.Columns, widened[x.Name])
-		all = append(all, x)
-	}
-	return append(all, listIndexes[t.Kind]...)
-}
-
 // ourTables are the tables that hold no records. UVGone has one row for each removed record; its rowid is the order in
 // which they went.
 const ourTables = `
@@ -114,7 +85,7 @@ func mend(l *link) (storeID string, err error) {
 		if err := mendTable(l, t); err != nil {
 			return "", err
 		}
-		for _, x := range indexesOf(t) {
+		for _, x := range t.Indexes {
 			if err := mendIndex(l, t, x); err != nil {
 				return "", err
 			}
