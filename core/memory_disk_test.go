@@ -13,39 +13,52 @@ import (
 type disk struct {
 	id        string
 	held      map[place]*ports.Held
-	gone      map[place]bool
+	gone      map[place]ports.Change
 	nonces    map[string]string
-	marks     map[ports.Family]ports.Mark
+	marks     map[ports.Family]ports.Mark            // of the host that opens it
+	others    map[ports.Family]map[string]ports.Mark // of hosts that write to it beside that one
+	epochs    map[ports.Family][]ports.Epoch         // of the host that opens it, oldest first
+	dropped   map[ports.Family]map[string]uint64     // the highest Seq of a forgotten removal
 	decisions map[ports.Family]map[uint64]ports.Decision
 	applied   map[ports.Family][]ports.Entry // in the order in which they took effect
-}
-
-// place is where a record is: an item and a manifest by key, an event by GUID, an attempt by key and number.
-type place struct {
-	kind   ports.Kind
-	key    string
-	number int64
+	annals    *annals
 }
 
 func newDisk(id string) *disk {
 	d := &disk{
-		id: id, held: map[place]*ports.Held{}, gone: map[place]bool{}, nonces: map[string]string{}, marks: map[ports.Family]ports.Mark{},
-		decisions: map[ports.Family]map[uint64]ports.Decision{}, applied: map[ports.Family][]ports.Entry{},
+		id: id, held: map[place]*ports.Held{}, gone: map[place]ports.Change{}, nonces: map[string]string{},
+		marks: map[ports.Family]ports.Mark{}, others: map[ports.Family]map[string]ports.Mark{}, epochs: map[ports.Family][]ports.Epoch{},
+		dropped: map[ports.Family]map[string]uint64{}, decisions: map[ports.Family]map[uint64]ports.Decision{},
+		applied: map[ports.Family][]ports.Entry{}, annals: newAnnals(),
 	}
 	for _, f := range ports.Families {
-		d.decisions[f] = map[uint64]ports.Decision{}
+		d.others[f], d.dropped[f], d.decisions[f] = map[string]ports.Mark{}, map[string]uint64{}, map[uint64]ports.Decision{}
 	}
 	return d
 }
 
-// copied is a backup.
+// copied is a backup. What is remembered of all that ever was, is shared.
 func (d *disk) copied() *disk {
-	c := &disk{id: d.id, held: maps.Clone(d.held), gone: maps.Clone(d.gone), nonces: maps.Clone(d.nonces), marks: maps.Clone(d.marks),
-		decisions: map[ports.Family]map[uint64]ports.Decision{}, applied: map[ports.Family][]ports.Entry{}}
+	c := newDisk(d.id)
+	c.held, c.gone, c.nonces, c.marks, c.annals = maps.Clone(d.held), maps.Clone(d.gone), maps.Clone(d.nonces), maps.Clone(d.marks), d.annals
 	for _, f := range ports.Families {
+		c.others[f], c.dropped[f], c.epochs[f] = maps.Clone(d.others[f]), maps.Clone(d.dropped[f]), slices.Clone(d.epochs[f])
 		c.decisions[f], c.applied[f] = maps.Clone(d.decisions[f]), slices.Clone(d.applied[f])
 	}
 	return c
+}
+
+// admit takes in a start of the host that opens the store.
+func (d *disk) admit(o *ports.Opening) {
+	d.nonces[o.HostID] = o.Next
+	for f, e := range o.Epochs {
+		if n := len(d.epochs[f]); n == 0 || d.epochs[f][n-1] != e {
+			d.epochs[f] = append(slices.Clip(d.epochs[f]), e)
+		}
+	}
+	for f, seq := range o.Resume {
+		d.marks[f], d.decisions[f] = ports.Mark{Epoch: o.Epochs[f].ID, Seq: seq}, map[uint64]ports.Decision{}
+	}
 }
 
 func (d *disk) commit(host string, b *ports.CommitBatch) ([]ports.Decision, error) {
@@ -68,7 +81,7 @@ func (d *disk) commit(host string, b *ports.CommitBatch) ([]ports.Decision, erro
 		if err != nil {
 			return nil, err
 		}
-		d.take(&effect)
+		d.take(host, &effect)
 		d.decisions[b.Family][e.Seq] = effect.Decision
 		d.applied[b.Family] = append(d.applied[b.Family], *e)
 		decisions = append(decisions, effect.Decision)
@@ -77,22 +90,55 @@ func (d *disk) commit(host string, b *ports.CommitBatch) ([]ports.Decision, erro
 	return decisions, nil
 }
 
-func (d *disk) take(effect *ports.Effect) {
-	at := place{kind: effect.Kind, key: effect.Key}
-	switch effect.Kind {
-	case ports.KindEvent:
-		at.key = effect.GUID
-	case ports.KindAttempt:
-		at.number = effect.Number
-	}
+func (d *disk) take(host string, effect *ports.Effect) {
+	at := placeOf(effect.Kind, effect.Key, effect.GUID, effect.Number)
 	if effect.Revive {
 		delete(d.gone, at)
 	}
 	if effect.Bury {
+		change := ports.Change{Host: host, Seq: effect.Decision.Seq}
 		delete(d.held, at)
-		d.gone[at] = true
+		d.gone[at] = change
+		d.annals.note(at, version{change: change, gone: true})
 	}
 	if effect.Next != nil {
-		d.held[at] = effect.Next
+		d.set(at, effect.Next)
 	}
+}
+
+func (d *disk) set(at place, held *ports.Held) {
+	d.held[at] = held
+	d.annals.note(at, version{change: held.Change, body: string(held.Record.JSON())})
+}
+
+// put replaces rows whole, up to the first that is no record, and says how many.
+func (d *disk) put(rows []ports.Row) (int, error) {
+	for i := range rows {
+		row := &rows[i]
+		at := placeOf(row.Kind, row.Key, row.GUID, row.Number)
+		if row.Gone {
+			delete(d.held, at)
+			if row.Kind == ports.KindItem || row.Kind == ports.KindManifest {
+				d.gone[at] = row.Change
+			}
+			d.annals.note(at, version{change: row.Change, gone: true})
+			continue
+		}
+		record, err := ports.ParseRecord(ports.TableOf(row.Kind), row.Body)
+		if err != nil {
+			return i, err
+		}
+		delete(d.gone, at)
+		d.set(at, &ports.Held{Record: record, First: row.First, Change: row.Change})
+	}
+	return len(rows), nil
+}
+
+// forget drops the tombstone of a key, as a store with too many of them does.
+func (d *disk) forget(k ports.Kind, key string) {
+	at := place{kind: k, key: key}
+	change := d.gone[at]
+	delete(d.gone, at)
+	known := d.dropped[k.Family()]
+	known[change.Host] = max(known[change.Host], change.Seq)
 }

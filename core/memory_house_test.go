@@ -2,6 +2,8 @@ package core
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -65,7 +67,7 @@ func (j *memoryJournal) reopen(atLeast uint64) {
 	j.bounds.Appended = max(j.bounds.Head, atLeast)
 	j.bounds.Head = j.bounds.Appended
 	j.epochs++
-	j.bounds.Epoch, j.bounds.EpochFrom = "epoch-"+string(rune('0'+j.epochs)), j.bounds.Appended+1
+	j.bounds.Epoch, j.bounds.EpochFrom = fmt.Sprintf("epoch-%d-%s", j.epochs, rand.Text()[:4]), j.bounds.Appended+1
 	j.waiting = nil
 	if len(j.entries) == 0 {
 		j.bounds.First = j.bounds.Head + 1

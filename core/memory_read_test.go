@@ -1,7 +1,6 @@
 package core
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -28,66 +27,102 @@ func (d *disk) Manifest(key string) (*ports.Held, error) {
 }
 
 func (d *disk) Gone(k ports.Kind, key string) (bool, error) {
-	return d.gone[place{kind: k, key: key}], nil
+	_, gone := d.gone[place{kind: k, key: key}]
+	return gone, nil
 }
 
-// rows are the records of a kind, those of a key where one is given, in the order of their stamps.
-func (m *memory) rows(ctx context.Context, k ports.Kind, key string) ([]ports.Row, error) {
+// row is a record as backends exchange it.
+func (d *disk) row(at place, held *ports.Held) ports.Row {
+	row := ports.Row{Kind: at.kind, Key: at.key, Number: at.number, Body: held.Record.JSON(), First: held.First, Change: held.Change}
+	if at.kind == ports.KindEvent {
+		row.Key, row.GUID = held.Record.Text("WorkItemHash"), at.key
+	}
+	return row
+}
+
+// rows are the records of some kinds.
+func (d *disk) rows(kinds ...ports.Kind) []ports.Row {
+	var rows []ports.Row
+	for at, held := range d.held {
+		if slices.Contains(kinds, at.kind) {
+			rows = append(rows, d.row(at, held))
+		}
+	}
+	return rows
+}
+
+// shelf is how the stores in memory answer readers: from the rows that they have of some kinds.
+type shelf struct {
+	rows func(ctx context.Context, kinds ...ports.Kind) ([]ports.Row, error)
+}
+
+func (r shelf) one(ctx context.Context, k ports.Kind, key string) (ports.Row, error) {
+	rows, err := r.rows(ctx, k)
+	for i := range rows {
+		if rows[i].Key == key {
+			return rows[i], nil
+		}
+	}
+	if err == nil {
+		err = ports.Errorf(ports.NotFound, "memory", "%s %s is not there", k, strconv.Quote(key))
+	}
+	return ports.Row{}, err
+}
+
+func (r shelf) list(ctx context.Context, k ports.Kind, key string, desc bool, after *ports.Cursor, limit int) (ports.Page, error) {
+	rows, err := r.rows(ctx, k)
+	if err != nil {
+		return ports.Page{}, err
+	}
+	if key != "" {
+		rows = slices.DeleteFunc(rows, func(r ports.Row) bool { return r.Key != key })
+	}
+	return cut(rows, listCursor, desc, after, limit), nil
+}
+
+func (r shelf) Item(ctx context.Context, key string) (ports.Row, error) {
+	return r.one(ctx, ports.KindItem, key)
+}
+
+func (r shelf) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, error) {
+	return r.list(ctx, ports.KindItem, "", q.Desc, q.After, q.Limit)
+}
+
+func (r shelf) Events(ctx context.Context, q ports.EventQuery) (ports.Page, error) {
+	return r.list(ctx, ports.KindEvent, q.Key, q.Desc, q.After, q.Limit)
+}
+
+func (r shelf) Attempts(ctx context.Context, q ports.AttemptQuery) (ports.Page, error) {
+	return r.list(ctx, ports.KindAttempt, q.Key, false, q.After, q.Limit)
+}
+
+func (r shelf) Manifest(ctx context.Context, key string) (ports.Row, error) {
+	return r.one(ctx, ports.KindManifest, key)
+}
+
+func (r shelf) Manifests(ctx context.Context, q ports.ManifestQuery) (ports.Page, error) {
+	return r.list(ctx, ports.KindManifest, "", q.Desc, q.After, q.Limit)
+}
+
+func (r shelf) Export(ctx context.Context, q ports.ExportQuery) (ports.Page, error) {
+	rows, err := r.rows(ctx, kindsOf(q.Family)...)
+	if err != nil {
+		return ports.Page{}, err
+	}
+	return cut(rows, walkCursor, false, q.After, q.Limit), nil
+}
+
+// kindsOf are the kinds of a family.
+func kindsOf(f ports.Family) []ports.Kind {
+	return slices.DeleteFunc(slices.Clone(ports.Kinds), func(k ports.Kind) bool { return k.Family() != f })
+}
+
+// committed are the rows of the store in memory, from a process that lives.
+func (m *memory) committed(ctx context.Context, kinds ...ports.Kind) ([]ports.Row, error) {
 	if _, err := m.alive(ctx); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var rows []ports.Row
-	for at, held := range m.disk.held {
-		own := at.key
-		if k == ports.KindEvent {
-			own = held.Record.Text("WorkItemHash")
-		}
-		if at.kind == k && (key == "" || own == key) {
-			rows = append(rows, ports.Row{Kind: k, Key: own, Number: at.number, Body: held.Record.JSON(), First: held.First, Change: held.Change})
-		}
-	}
-	slices.SortFunc(rows, func(a, b ports.Row) int { return cmp.Compare(a.First.OrderKey, b.First.OrderKey) })
-	return rows, nil
-}
-
-func (m *memory) one(ctx context.Context, k ports.Kind, key string) (ports.Row, error) {
-	rows, err := m.rows(ctx, k, key)
-	if err == nil && len(rows) == 0 {
-		err = ports.Errorf(ports.NotFound, "memory", "%s %s is not there", k, strconv.Quote(key))
-	}
-	if err != nil {
-		return ports.Row{}, err
-	}
-	return rows[0], nil
-}
-
-func (m *memory) page(ctx context.Context, k ports.Kind, key string) (ports.Page, error) {
-	rows, err := m.rows(ctx, k, key)
-	return ports.Page{Rows: rows}, err
-}
-
-func (m *memory) Item(ctx context.Context, key string) (ports.Row, error) {
-	return m.one(ctx, ports.KindItem, key)
-}
-
-func (m *memory) Items(ctx context.Context, _ ports.ItemQuery) (ports.Page, error) {
-	return m.page(ctx, ports.KindItem, "")
-}
-
-func (m *memory) Events(ctx context.Context, q ports.EventQuery) (ports.Page, error) {
-	return m.page(ctx, ports.KindEvent, q.Key)
-}
-
-func (m *memory) Attempts(ctx context.Context, q ports.AttemptQuery) (ports.Page, error) {
-	return m.page(ctx, ports.KindAttempt, q.Key)
-}
-
-func (m *memory) Manifest(ctx context.Context, key string) (ports.Row, error) {
-	return m.one(ctx, ports.KindManifest, key)
-}
-
-func (m *memory) Manifests(ctx context.Context, _ ports.ManifestQuery) (ports.Page, error) {
-	return m.page(ctx, ports.KindManifest, "")
+	return m.disk.rows(kinds...), nil
 }

@@ -13,6 +13,7 @@ import (
 // memory is a local store for tests: a disk, which is a map, and a process in front of it, which dies, hangs, refuses and
 // answers late on command. What a write does is up to ports.Decide, as in every local store.
 type memory struct {
+	shelf
 	mu    sync.Mutex
 	disk  *disk
 	run   *run          // nil while the process is down
@@ -21,11 +22,12 @@ type memory struct {
 	probe error
 	stand error
 	mute  bool // reads, Stand, Open and Probe answer nothing at all
+	flaws flaws
 
 	prunes     []ports.Pruned // what the next calls of Prune give
 	pruneHangs bool
 
-	starts, deaths, sent, stood int
+	starts, deaths, sent, stood, asked int
 }
 
 // run is one life of the process.
@@ -55,6 +57,7 @@ const (
 
 func newMemory() *memory {
 	m := &memory{disk: newDisk("store-1"), back: 20 * time.Millisecond}
+	m.shelf = shelf{m.committed}
 	m.start()
 	return m
 }
@@ -211,7 +214,7 @@ func (m *memory) work(r *run, j *job, before <-chan struct{}, f fate, do func() 
 }
 
 func (m *memory) Describe(context.Context) (ports.Description, error) {
-	return ports.Description{Kind: "memory", Families: ports.Families, Powers: []string{"LocalStore", "Pruner"}}, nil
+	return ports.Description{Kind: "memory", Families: ports.Families, Powers: []string{"LocalStore", "Pruner", "Exporter", "ItemReader", "EventReader", "AttemptReader", "ManifestReader"}}, nil
 }
 
 func (m *memory) Probe(ctx context.Context, _ ports.Family) error {
@@ -230,12 +233,19 @@ func (m *memory) Position(ctx context.Context, f ports.Family) (ports.Position, 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	mark := m.disk.marks[f]
-	return ports.Position{StoreID: m.disk.id, Epoch: mark.Epoch, Seqs: map[string]uint64{r.host: mark.Seq}}, nil
+	return m.disk.position(r.host, f), nil
 }
 
-func (m *memory) Put(context.Context, ports.Batch) (ports.Applied, error) {
-	return ports.Applied{}, ports.Errorf(ports.Unimplemented, "memory", "it follows nobody")
+func (m *memory) Put(ctx context.Context, b ports.Batch) (applied ports.Applied, _ error) {
+	r, err := m.alive(ctx)
+	if err != nil {
+		return applied, err
+	}
+	_, err = m.ask(r, fate{}, func() (_ []ports.Decision, err error) {
+		applied.Done, err = m.disk.put(b.Rows)
+		return nil, err
+	}).Wait(ctx)
+	return applied, err
 }
 
 func (m *memory) Prune(ctx context.Context, _ ports.PruneQuery) (ports.Pruned, error) {
@@ -280,10 +290,7 @@ func (m *memory) Open(ctx context.Context, o ports.Opening) error {
 		if d.nonces[o.HostID] != o.Nonce {
 			return nil, ports.Errorf(ports.Conflict, "memory", "another nonce")
 		}
-		d.nonces[o.HostID] = o.Next
-		for f, seq := range o.Resume {
-			d.marks[f], d.decisions[f] = ports.Mark{Epoch: o.Epochs[f].ID, Seq: seq}, map[uint64]ports.Decision{}
-		}
+		d.admit(&o)
 		r.host = o.HostID
 		return nil, nil
 	}).Wait(ctx)
