@@ -1,18 +1,15 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"holdfast/internal/config"
 	"holdfast/internal/exitcode"
-	"holdfast/ports"
 )
 
 // configCommand is `holdfast config`.
@@ -20,16 +17,6 @@ type configCommand struct {
 	Check   configCheck   `cmd:"" help:"Find every mistake in the configuration, in the options of the plugins too."`
 	Show    configShow    `cmd:"" help:"Print every value in effect and where it came from; secrets are stars."`
 	Example configExample `cmd:"" help:"Print a commented configuration with every default, to begin from."`
-}
-
-// describeTimeout bounds one plugin's start and answer; some languages take half a second only to start.
-const describeTimeout = 10 * time.Second
-
-// ask starts a backend's plugin to learn its option table.
-func (in *invocation) ask(cfg *config.Config, b *config.Backend) (ports.Description, error) {
-	ctx, cancel := context.WithTimeout(in.ctx, describeTimeout)
-	defer cancel()
-	return in.describe(ctx, b.Plugin, b.Kind, in.logger(cfg))
 }
 
 type configCheck struct{}
@@ -43,20 +30,14 @@ func (configCheck) Run(in *invocation) error {
 	if err != nil {
 		return err
 	}
-	mistakes, absences := cfg.CheckServed(), hcl.Diagnostics(nil)
+	answers := in.askAll(cfg, cfg.Backends, waitForAll)
+	_, mistakes := checked(cfg, answers)
+	var absences hcl.Diagnostics
 	table := tabwriter.NewWriter(in.stdout, 0, 0, 2, ' ', 0)
 	for _, b := range cfg.Backends {
-		d, err := in.ask(cfg, b)
-		if err != nil {
-			absences = append(absences, cfg.Refusal(b, err)...)
-			continue
-		}
-		found := cfg.CheckDescription(b, d)
-		if !found.HasErrors() {
-			_, found = cfg.CheckOptions(b, d.Options)
-		}
-		mistakes = append(mistakes, found...)
-		if !found.HasErrors() {
+		if d := answers[b]; d.err != nil {
+			absences = append(absences, cfg.Refusal(b, d.err)...)
+		} else {
 			fmt.Fprintln(table, strings.Join([]string{"backend " + b.Name, strings.TrimSpace(d.Kind + " " + d.Version), b.Plugin}, "\t"))
 		}
 	}
@@ -91,10 +72,11 @@ func (c configShow) Run(in *invocation) error {
 		return err
 	}
 	s := shown{File: cfg.File, Settings: cfg.Settings()}
+	answers := in.askAll(cfg, cfg.Backends, waitForAll)
 	for _, b := range cfg.Backends {
-		d, err := in.ask(cfg, b)
-		if err != nil { // without the table any option may be a secret
-			fmt.Fprintf(in.stderr, "holdfast: the options of the backend %q stay hidden: %v\n", b.Name, err)
+		d := answers[b]
+		if d.err != nil { // without the table any option may be a secret
+			fmt.Fprintf(in.stderr, "holdfast: the options of the backend %q stay hidden: %v\n", b.Name, d.err)
 			s.Settings = append(s.Settings, cfg.BackendSettings(b, nil)...)
 			continue
 		}

@@ -42,7 +42,8 @@ func TestConfigCheckAsksThePlugin(t *testing.T) {
 	}{
 		{"all is well", block + "path = \"x.db\"\n}\n", described(sqlite, nil), exitcode.OK, []string{"ok: ", "backend local", "sqlite 1.2.3"}},
 		{"an option is misspelt", block + "paht = \"x.db\"\n}\n", described(sqlite, nil), exitcode.Usage, []string{"host.hcl:3:1", `Did you mean "path"?`}},
-		{"nothing uses a backend", block + "}\nbackend \"sqlite\" \"mirror\" {}\n", described(sqlite, nil), exitcode.Usage, []string{"host.hcl:4:1", `nothing would reach the backend "mirror"`}},
+		{"a second backend is a mirror", block + "}\nbackend \"sqlite\" \"mirror\" {\n  path = \"other.db\"\n}\n", described(sqlite, nil), exitcode.OK, []string{"backend local", "backend mirror"}},
+		{"two backends are in one place", block + "}\nbackend \"sqlite\" \"mirror\" {}\n", described(sqlite, nil), exitcode.Usage, []string{"host.hcl:4:1", `The backend "local" at line 1`, `Give "mirror" another path`}},
 		{"the plugin cannot be the local store", block + "}\n", described(ports.Description{Kind: "sqlite"}, nil), exitcode.Usage, []string{"host.hcl:1:1", "cannot be the local store"}},
 		{"the plugin is of another kind", block + "}\n", described(ports.Description{Kind: "tape"}, nil), exitcode.Usage, []string{`of the kind "tape"`}},
 		{"the plugin does not start", block + "}\n", described(ports.Description{}, ports.Errorf(ports.Unavailable, "process", "exited with code 7")), exitcode.Environment, []string{"host.hcl:1:1", "exited with code 7"}},

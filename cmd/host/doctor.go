@@ -17,6 +17,7 @@ import (
 	"holdfast/core"
 	"holdfast/internal/config"
 	"holdfast/internal/exitcode"
+	"holdfast/ports"
 )
 
 // doctorCommand is `holdfast doctor`: it looks at everything that has to be right, and says what to do about what is not.
@@ -52,8 +53,7 @@ func (doctorCommand) Run(in *invocation) error {
 	c := checkup{in: in}
 	cfg, err := in.load(nil)
 	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		c.foundf(fails, "config", "%s (see `holdfast config check`)", first)
+		c.mistake("config", err)
 	} else {
 		c.config(cfg)
 		c.data(cfg)
@@ -119,35 +119,57 @@ func (c *checkup) data(cfg *config.Config) {
 	}
 }
 
-// plugins asks every backend's plugin what it is.
+// plugins asks every backend's plugin what it is. A follower's plugin that does not start fails, too: the host would serve
+// without it, but the copy that somebody wanted is not made.
 func (c *checkup) plugins(cfg *config.Config) {
+	files := map[*config.Backend]error{}
 	for _, b := range cfg.Backends {
-		what := "plugin " + b.Name
-		info, err := os.Stat(b.Plugin)
-		switch {
-		case err != nil:
-			c.foundf(fails, what, "%v; build the plugins, or set plugin_dir or plugin", err)
-			continue
-		case info.IsDir() || info.Mode()&0o111 == 0:
-			c.foundf(fails, what, "%s is not executable; chmod +x", b.Plugin)
-			continue
-		}
-		d, err := c.in.ask(cfg, b)
-		if err != nil {
-			c.foundf(fails, what, "%s does not start: %v", b.Plugin, err)
+		files[b] = pluginFault(b.Plugin)
+	}
+	startable := slices.DeleteFunc(slices.Clone(cfg.Backends), func(b *config.Backend) bool { return files[b] != nil })
+	answers := c.in.askAll(cfg, startable, waitForAll)
+	tables := map[*config.Backend][]ports.Option{}
+	for _, b := range cfg.Backends {
+		what, d := "plugin "+b.Name, answers[b]
+		if files[b] != nil {
+			c.foundf(fails, what, "%v", files[b])
 			continue
 		}
-		diags := cfg.CheckDescription(b, d)
-		if !diags.HasErrors() {
-			_, diags = cfg.CheckOptions(b, d.Options)
-		}
-		if err := cfg.Err(diags); err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			c.foundf(fails, what, "%s (see `holdfast config check`)", first)
+		if d.err != nil {
+			c.foundf(fails, what, "%s does not start: %v", b.Plugin, d.err)
 			continue
 		}
+		if _, diags := checkedOne(cfg, b, d.Description); diags.HasErrors() {
+			c.mistake(what, cfg.Err(diags))
+			continue
+		}
+		tables[b] = d.Options
 		c.foundf(fine, what, "%s", strings.TrimSpace(d.Kind+" "+d.Version))
 	}
+	if err := cfg.Err(cfg.CheckPlaces(tables)); err != nil {
+		c.mistake("places", err)
+	}
+}
+
+// pluginFault says why a plugin cannot even be tried.
+func pluginFault(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; build the plugins, or set plugin_dir or plugin", err)
+	case info.IsDir() || info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s is not executable; chmod +x", path)
+	}
+	return nil
+}
+
+// mistake tells of a mistake in the configuration in one line.
+func (c *checkup) mistake(what string, err error) {
+	first, rest, _ := strings.Cut(err.Error(), "\n")
+	if second, _, more := strings.Cut(rest, "\n"); more {
+		first += ": " + second
+	}
+	c.foundf(fails, what, "%s (see `holdfast config check`)", first)
 }
 
 // host asks the running host, or looks whether one could listen. cfg is nil when only --server says where it is.

@@ -1,37 +1,28 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
-	"time"
-
-	"github.com/hashicorp/go-hclog"
 
 	"holdfast/adapters/httpapi"
-	"holdfast/adapters/journal"
-	"holdfast/adapters/process"
 	"holdfast/core"
 	"holdfast/internal/config"
 	"holdfast/internal/exitcode"
-	"holdfast/ports"
 )
 
 // serveCommand is `holdfast serve`: it puts the parts together, runs them and stops them in order.
 //
-//	lock the data directory -> state -> journals -> the local store's plugin -> core -> HTTP
+//	lock the data directory -> state -> journals -> the local store's plugin -> the followers' plugins -> core -> HTTP
 //
-// Stopping goes the other way round: no more intake, due answers given, the core at rest, the plugin drained, the journals
-// synced.
+// Stopping goes the other way round: no more intake, due answers given, the core at rest, the plugins drained, the journals
+// synced. Everything that is looked up in the machine is in house.go, the order of start and stop in running.go.
 type serveCommand struct {
 	Listen string `placeholder:"HOST:PORT" help:"Where to listen ($$HOLDFAST_LISTEN)."`
 	Data   string `placeholder:"DIR" help:"The data directory ($$HOLDFAST_DATA)."`
 }
 
 func (serveCommand) Help() string {
-	return "Serves until SIGTERM or an interrupt, then stops in order within ten seconds. Without a configuration it listens on 127.0.0.1:8420 and keeps its history with SQLite in ./data. Exit code 0 after an orderly stop, 1 when the stop had to be cut short, 2 for a mistake in the configuration, 3 when the machine stands in the way (the port or the data directory is taken, a plugin does not start)."
+	return "Serves until SIGTERM or an interrupt, then stops in order within ten seconds. Without a configuration it listens on 127.0.0.1:8420 and keeps its history with SQLite in ./data. A backend beside the local store that does not start keeps nothing from being served; `holdfast status` tells why it does not, and it is tried again. Exit code 0 after an orderly stop, 1 when the stop had to be cut short, 2 for a mistake in the configuration, 3 when the machine stands in the way (the port or the data directory is taken, the local store's plugin does not start)."
 }
 
 func (s serveCommand) Run(in *invocation) error {
@@ -39,11 +30,8 @@ func (s serveCommand) Run(in *invocation) error {
 	if err != nil {
 		return err
 	}
-	if err := cfg.Err(cfg.CheckServed()); err != nil {
-		return err
-	}
 	log := in.logger(cfg)
-	options, err := in.options(cfg, cfg.LocalBackend())
+	options, err := in.optionsToServe(cfg)
 	if err != nil {
 		return err
 	}
@@ -57,16 +45,17 @@ func (s serveCommand) Run(in *invocation) error {
 		return exitcode.With(exitcode.Environment, err)
 	}
 	defer house.close()
-	local, err := house.plugin(cfg.LocalBackend(), options)
+	local, err := house.plugin(cfg.LocalBackend(), options[cfg.LocalBackend()], 0)
 	if err != nil {
 		return exitcode.With(exitcode.Environment, err)
 	}
+	followers := in.followers(cfg, house, options)
 	host, err := core.New(core.Config{
 		Version: version(), Ack: core.Ack(cfg.Ack), Retention: cfg.Retention, State: house.state, Journals: house.ports(),
 		Local: core.Local{
 			Name: cfg.LocalBackend().Name, Kind: cfg.LocalBackend().Kind, Store: local, Health: health(local), Restart: local.Restart,
 		},
-		Logger: log,
+		Followers: followed(followers), Route: route(cfg), Logger: log,
 	})
 	if err != nil {
 		return exitcode.With(exitcode.Environment, err)
@@ -78,20 +67,7 @@ func (s serveCommand) Run(in *invocation) error {
 		return err
 	}
 	fmt.Fprintf(in.stdout, "holdfast %s serves on http://%s, data in %s\n", version(), listener.Addr(), cfg.Data)
-	return running{api: api, host: host, local: local, house: house, log: log}.until(in.ctx, listener)
-}
-
-// options are a backend's options as its plugin wants them, checked before anything starts.
-func (in *invocation) options(cfg *config.Config, b *config.Backend) ([]byte, error) {
-	d, err := in.ask(cfg, b)
-	if err != nil {
-		return nil, exitcode.With(exitcode.Environment, cfg.Err(cfg.Refusal(b, err)))
-	}
-	if diags := cfg.CheckDescription(b, d); diags.HasErrors() {
-		return nil, cfg.Err(diags)
-	}
-	text, diags := cfg.CheckOptions(b, d.Options)
-	return text, cfg.Err(diags)
+	return running{api: api, host: host, local: local, followers: followers, log: log}.until(in.ctx, listener)
 }
 
 func tokens(cfg *config.Config) (list []httpapi.Token) {
@@ -101,130 +77,14 @@ func tokens(cfg *config.Config) (list []httpapi.Token) {
 	return list
 }
 
-// house is a data directory that this process holds.
-type house struct {
-	dir      string
-	log      hclog.Logger
-	release  func()
-	state    *journal.State
-	journals map[ports.Family]*journal.Journal
-}
-
-func open(cfg *config.Config, log hclog.Logger) (*house, error) {
-	release, err := journal.Lock(cfg.Data)
-	if err != nil {
-		return nil, err
-	}
-	h := &house{dir: cfg.Data, log: log, release: release, journals: map[ports.Family]*journal.Journal{}}
-	if h.state, err = journal.OpenState(cfg.Data, journal.StateOptions{Logger: log.Named("state")}); err != nil {
-		release()
-		return nil, err
-	}
-	known, _, err := h.state.Local()
-	for _, f := range ports.Families {
-		if err != nil {
-			break
+// route is the route as the core reads it: the local store is "local" there, whatever its name is.
+func route(cfg *config.Config) (names []string) {
+	for _, b := range cfg.Routed() {
+		name := b.Name
+		if b.Local {
+			name = "local"
 		}
-		h.journals[f], err = journal.Open(journal.Options{
-			Dir: cfg.Data, Family: f, Limit: cfg.Journal.Limit, Reserve: cfg.Journal.Reserve, AtLeast: known.Marks[f].Seq,
-			Logger: log.Named("journal").With("family", f),
-		})
+		names = append(names, name)
 	}
-	if err != nil {
-		h.close()
-		return nil, err
-	}
-	return h, nil
-}
-
-func (h *house) ports() map[ports.Family]ports.Journal {
-	all := map[ports.Family]ports.Journal{}
-	for f, j := range h.journals {
-		all[f] = j
-	}
-	return all
-}
-
-// close syncs what was journaled and lets go of the directory.
-func (h *house) close() error {
-	var errs []error
-	for _, j := range h.journals {
-		if j != nil {
-			errs = append(errs, j.Close())
-		}
-	}
-	errs = append(errs, h.state.Close())
-	h.release()
-	return errors.Join(errs...)
-}
-
-// plugin prepares a backend's process; it starts with the rest.
-func (h *house) plugin(b *config.Backend, options []byte) (*process.Process, error) {
-	dir, err := filepath.Abs(h.dir)
-	if err != nil {
-		return nil, err
-	}
-	return process.New(process.Spec{
-		Name: b.Name, Kind: b.Kind, Path: b.Plugin, Logger: h.log.Named(b.Name),
-		Config: ports.Configuration{Name: b.Name, DataDir: dir, Options: options},
-	})
-}
-
-// running is the host at work.
-type running struct {
-	api   *httpapi.API
-	host  *core.Host
-	local *process.Process
-	house *house
-	log   hclog.Logger
-}
-
-// How long each step of a stop may take; together at most ten seconds.
-const (
-	answersLimit = 5500 * time.Millisecond // net/http waits 5 s for connections on which nothing was asked yet
-	drainLimit   = 3500 * time.Millisecond
-)
-
-// until runs everything until ctx ends or the listener fails, and stops it in order.
-func (r running) until(ctx context.Context, listener net.Listener) error {
-	if err := r.local.Start(ctx); err != nil {
-		return exitcode.With(exitcode.Environment, err)
-	}
-	work, rest := context.WithCancel(context.Background())
-	worked := make(chan error, 1)
-	go func() { worked <- r.host.Run(work) }()
-	server := r.api.Server()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-
-	var failed error
-	select {
-	case <-ctx.Done():
-	case failed = <-served:
-	}
-	r.log.Info("stopping")
-	r.api.Drain()
-	limit, cancel := context.WithTimeout(context.Background(), answersLimit)
-	defer cancel()
-	if err := server.Shutdown(limit); err != nil {
-		failed = errors.Join(failed, fmt.Errorf("some answers were still due after %s: %w", answersLimit, err), server.Close())
-	}
-	rest()
-	failed = errors.Join(failed, <-worked)
-	drain, cancel := context.WithTimeout(context.Background(), drainLimit)
-	defer cancel()
-	failed = errors.Join(failed, r.local.Stop(drain))
-	if failed != nil {
-		return exitcode.With(exitcode.Failed, failed)
-	}
-	r.log.Info("stopped")
-	return nil
-}
-
-// health is what the status tells of a plugin's process.
-func health(p *process.Process) func() core.Health {
-	return func() core.Health {
-		s := p.Status()
-		return core.Health{Running: s.Running, PID: s.PID, Starts: s.Starts, Detail: s.Detail, Words: s.Words}
-	}
+	return names
 }

@@ -63,7 +63,7 @@ func (c *Config) takeBackend(block *hcl.Block) (*Backend, hcl.Diagnostics) {
 		return nil, problem(&block.LabelRanges[1], "wrong name of a backend", `%q is not a name; names are of letters, digits, "-", "_" and ".", at most 64.`, name)
 	}
 	b := &Backend{Kind: kind, Name: name, Plugin: c.pluginPath(kind), where: block.DefRange}
-	c.places[b.setting("plugin")] = place{source: "default"}
+	c.places[b.setting("plugin")] = place{source: fromDefault}
 	content, rest, diags := block.Body.PartialContent(backendSchema)
 	b.body = rest
 	if attribute := content.Attributes["local"]; attribute != nil {
@@ -141,29 +141,6 @@ func (c *Config) takeToken(block *hcl.Block) (t Token, secret hcl.Range, diags h
 		diags = append(diags, problem(&secret, "empty secret", "A token without a secret would let everybody in.")...)
 	}
 	return t, secret, diags
-}
-
-// checkRoute holds the names of the route against the backends.
-func (c *Config) checkRoute() (diags hcl.Diagnostics) {
-	from := c.places["route"]
-	known := []string{"local"}
-	for _, b := range c.Backends {
-		if b.Name != "local" {
-			known = append(known, b.Name)
-		}
-	}
-	seen := map[*Backend]bool{}
-	for _, name := range c.Route {
-		b := c.routed(name)
-		switch {
-		case b == nil && name != "local":
-			diags = append(diags, problem(from.rng, from.from("unknown backend in route"), "No backend is called %q. %s", name, hint(name, known))...)
-		case b != nil && seen[b]:
-			diags = append(diags, problem(from.rng, from.from("backend twice in route"), "%q is in it already; each backend is asked once.", name)...)
-		}
-		seen[b] = true
-	}
-	return diags
 }
 
 // checkListen refuses to be reachable from elsewhere without tokens.

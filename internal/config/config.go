@@ -81,31 +81,14 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 // Reveal gives the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
+// Followers are the backends that are kept equal to the local store: all others, in the order of the file.
+func (c *Config) Followers() []*Backend {
+	return slices.DeleteFunc(slices.Clone(c.Backends), func(b *Backend) bool { return b.Local })
+}
+
 // LocalBackend is the backend with local = true; nil only when the diagnostics of Load have errors.
 func (c *Config) LocalBackend() *Backend {
 	i := slices.IndexFunc(c.Backends, func(b *Backend) bool { return b.Local })
-	if i < 0 {
-		return nil
-	}
-	return c.Backends[i]
-}
-
-// Routed gives the backends of the route, most preferred first. In a route "local" always means the local store.
-func (c *Config) Routed() []*Backend {
-	var routed []*Backend
-	for _, name := range c.Route {
-		if b := c.routed(name); b != nil {
-			routed = append(routed, b)
-		}
-	}
-	return routed
-}
-
-func (c *Config) routed(name string) *Backend {
-	if name == "local" {
-		return c.LocalBackend()
-	}
-	i := slices.IndexFunc(c.Backends, func(b *Backend) bool { return b.Name == name })
 	if i < 0 {
 		return nil
 	}

@@ -26,8 +26,9 @@ data = "data"
 ack = "local"
 
 # Which backends answer reads, most preferred first, by their names. "local" always means the backend with local = true.
-# A backend that is away or behind is passed over.
-route = ["local"]
+# A backend that is away or behind is passed over. Default: "databeacon" and "beacon", where backends of these names are
+# configured, then "local". A mirror of another name is read only where the route names it.
+#route = ["mirror", "local"]
 
 # Where the plugins are: holdfast-backend-KIND for each kind of backend. Default: plugins/ beside the binary.
 #plugin_dir = "/usr/lib/holdfast/plugins"
@@ -53,8 +54,8 @@ journal {
 retention = "8760h"
 
 # One block for each place that keeps history: backend "KIND" "NAME". The kind names the plugin, the name is yours. One of
-# them has local = true: it is the local store, which decides what every write does. The other attributes are the
-# plugin's options; `holdfast config check` knows them.
+# them has local = true: it is the local store, which decides what every write does. Every other one is kept equal to it by
+# copying what changes. The other attributes are the plugin's options; `holdfast config check` knows them.
 backend "sqlite" "local" {
   local = true
 
@@ -67,6 +68,11 @@ backend "sqlite" "local" {
   # The plugin's executable. Default: holdfast-backend-KIND in plugin_dir.
   #plugin = "/opt/sqlite/holdfast-backend-sqlite"
 }
+
+# A second copy, here on another disk. Two blocks never keep their history in the same place.
+#backend "sqlite" "mirror" {
+#  path = "/mnt/second/history.db"
+#}
 
 # Who may call, for a host that listens on more than a loopback address: one block for each caller. The role "read" reads,
 # "write" writes too, "admin" may do everything.

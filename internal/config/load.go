@@ -40,6 +40,8 @@ type place struct {
 	rng    *hcl.Range
 }
 
+const fromDefault = "default"
+
 // Load reads the configuration. It never returns nil: when the diagnostics have errors, the Config serves only to print
 // them (Err). Plugins are not asked anything; their options are checked by CheckOptions.
 func Load(in Input) (*Config, hcl.Diagnostics) {
@@ -64,6 +66,7 @@ func Load(in Input) (*Config, hcl.Diagnostics) {
 	diags = append(diags, c.takeBackends(given.backends)...)
 	diags = append(diags, c.takeTokens(given.tokens)...)
 	if len(c.Backends) > 0 {
+		c.defaultRoute()
 		diags = append(diags, c.checkRoute()...)
 	}
 	diags = append(diags, c.checkListen()...)
@@ -167,7 +170,7 @@ func (c *Config) settle(s setting, attribute *hcl.Attribute, flag string) (diags
 		}
 		c.places[s.name] = from
 	}
-	take(s.fallback, place{source: "default"})
+	take(s.fallback, place{source: fromDefault})
 	if attribute != nil {
 		text, found, fileDiags := c.text(s.form, attribute)
 		diags = append(diags, fileDiags...)

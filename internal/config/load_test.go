@@ -70,6 +70,40 @@ func TestWithoutAFileEverythingHasADefault(t *testing.T) {
 	}
 }
 
+func TestWithoutARouteHistoryIsReadWhereItsOtherReadersHaveIt(t *testing.T) {
+	t.Parallel()
+	const local, sink, proxy, mirror = "backend \"sqlite\" \"history\" {\n  local = true\n}\n", "backend \"beacon\" \"beacon\" {}\n", "backend \"meadowproxy\" \"databeacon\" {}\n", "backend \"sqlite\" \"mirror\" {}\n"
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{local, []string{"local"}},
+		{sink + local + proxy, []string{"databeacon", "beacon", "local"}},
+		{local + sink, []string{"beacon", "local"}},
+		{local + mirror, []string{"local"}},
+		{"route = [\"local\"]\n" + local + proxy, []string{"local"}},
+		{"route = [\"mirror\", \"history\"]\n" + local + proxy + mirror, []string{"mirror", "history"}},
+		{"backend \"sqlite\" \"beacon\" {\n  local = true\n}\n", []string{"local"}},
+	} {
+		cfg := load(t, "host.hcl", c.text, config.Input{})
+		if diff := cmp.Diff(c.want, cfg.Route); diff != "" {
+			t.Errorf("%s(-want +got):\n%s", c.text, diff)
+		}
+	}
+}
+
+func TestEveryBackendButTheLocalStoreFollows(t *testing.T) {
+	t.Parallel()
+	cfg := load(t, "host.hcl", "backend \"beacon\" \"a\" {}\nbackend \"sqlite\" \"b\" {\n  local = true\n}\nbackend \"sqlite\" \"c\" {}\n", config.Input{})
+	var names []string
+	for _, b := range cfg.Followers() {
+		names = append(names, b.Name)
+	}
+	if diff := cmp.Diff([]string{"a", "c"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTheLaterOriginWinsAndIsNamed(t *testing.T) {
 	t.Parallel()
 	cfg := load(t, "host.hcl", `

@@ -76,12 +76,15 @@ func explain(t *testing.T, file string) string {
 	t.Helper()
 	cfg, diags := config.Load(config.Input{File: file, LookupEnv: environment(nil)})
 	if !diags.HasErrors() {
+		tables := map[*config.Backend][]ports.Option{}
 		for _, b := range cfg.Backends {
 			d := described[b.Kind]
 			diags = append(diags, cfg.CheckDescription(b, d)...)
 			_, more := cfg.CheckOptions(b, d.Options)
 			diags = append(diags, more...)
+			tables[b] = d.Options
 		}
+		diags = append(diags, cfg.CheckPlaces(tables)...)
 	}
 	err := cfg.Err(diags)
 	if err == nil {

@@ -96,12 +96,12 @@ func (c *Config) option(b *Backend, o ports.Option, attribute *hcl.Attribute) (c
 			return option{}, false, diags
 		}
 	}
-	chose = option{Option: o, source: "default"}
+	chose = option{Option: o, source: fromDefault}
 	switch {
 	case !value.IsNull():
 		chose.source = placeIn(attribute.Expr.Range()).source
 		if !b.own {
-			chose.source = "default"
+			chose.source = fromDefault
 		}
 	case o.Default != "":
 		value = cty.StringVal(o.Default)

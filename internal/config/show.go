@@ -33,7 +33,7 @@ func (c *Config) Settings() []Setting {
 // BackendSettings gives the values of a backend block. Without the plugin's table (nil) the options that were given are
 // shown as stars, since any of them may be a secret.
 func (c *Config) BackendSettings(b *Backend, table []ports.Option) []Setting {
-	source := "default"
+	source := fromDefault
 	if b.own {
 		source = placeIn(b.where).source
 	}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"holdfast/internal/config"
+	"holdfast/internal/exitcode"
+	"holdfast/ports"
+)
+
+// Which options a backend takes, only its plugin knows; so each is started for a moment and asked, all at the same time.
+
+// How long one plugin's start and answer may take. Some languages take half a second only to start; the host waits less for
+// a plugin that it can also serve without.
+const (
+	describeTimeout = 10 * time.Second
+	followerTimeout = 3 * time.Second
+)
+
+// said is what a plugin said of itself, or why it said nothing.
+type said struct {
+	ports.Description
+	err error
+}
+
+// ask starts a backend's plugin to learn its option table.
+func (in *invocation) ask(ctx context.Context, cfg *config.Config, b *config.Backend) (ports.Description, error) {
+	return in.describe(ctx, b.Plugin, b.Kind, in.logger(cfg))
+}
+
+// askAll asks the plugins of some backends; patience is how long one may take.
+func (in *invocation) askAll(cfg *config.Config, backends []*config.Backend, patience func(*config.Backend) time.Duration) map[*config.Backend]said {
+	answers := make([]said, len(backends))
+	var wg sync.WaitGroup
+	for i, b := range backends {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(in.ctx, patience(b))
+			defer cancel()
+			answers[i].Description, answers[i].err = in.ask(ctx, cfg, b)
+		})
+	}
+	wg.Wait()
+	all := map[*config.Backend]said{}
+	for i, b := range backends {
+		all[b] = answers[i]
+	}
+	return all
+}
+
+// waitForAll is the patience of a command that wants every answer.
+func waitForAll(*config.Backend) time.Duration { return describeTimeout }
+
+// checked holds the blocks against what their plugins said: the options as the plugins want them, and what is wrong with the
+// file. A plugin that said nothing is left out.
+func checked(cfg *config.Config, answers map[*config.Backend]said) (options map[*config.Backend]json.RawMessage, mistakes hcl.Diagnostics) {
+	options, tables := map[*config.Backend]json.RawMessage{}, map[*config.Backend][]ports.Option{}
+	for _, b := range cfg.Backends {
+		a := answers[b]
+		if a.err != nil {
+			continue
+		}
+		text, found := checkedOne(cfg, b, a.Description)
+		mistakes = append(mistakes, found...)
+		if !found.HasErrors() {
+			options[b], tables[b] = text, a.Options
+		}
+	}
+	return options, append(mistakes, cfg.CheckPlaces(tables)...)
+}
+
+// checkedOne holds one block against what its plugin said.
+func checkedOne(cfg *config.Config, b *config.Backend, d ports.Description) (json.RawMessage, hcl.Diagnostics) {
+	if found := cfg.CheckDescription(b, d); found.HasErrors() {
+		return nil, found
+	}
+	return cfg.CheckOptions(b, d.Options)
+}
+
+// optionsToServe are the options of every backend whose plugin answers, checked before anything starts. Without an answer of
+// the local store's plugin nothing can be served; a follower without one is left out, and started later.
+func (in *invocation) optionsToServe(cfg *config.Config) (map[*config.Backend]json.RawMessage, error) {
+	answers := in.askAll(cfg, cfg.Backends, func(b *config.Backend) time.Duration {
+		if b.Local {
+			return describeTimeout
+		}
+		return followerTimeout
+	})
+	options, mistakes := checked(cfg, answers)
+	if mistakes.HasErrors() {
+		return nil, cfg.Err(mistakes)
+	}
+	if local := cfg.LocalBackend(); answers[local].err != nil {
+		return nil, exitcode.With(exitcode.Environment, cfg.Err(cfg.Refusal(local, answers[local].err)))
+	}
+	return options, nil
+}
+
+// options are one backend's options as its plugin wants them.
+func (in *invocation) options(ctx context.Context, cfg *config.Config, b *config.Backend) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+	defer cancel()
+	d, err := in.ask(ctx, cfg, b)
+	if err != nil {
+		return nil, exitcode.With(exitcode.Environment, cfg.Err(cfg.Refusal(b, err)))
+	}
+	text, mistakes := checkedOne(cfg, b, d)
+	return text, cfg.Err(mistakes)
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"holdfast/adapters/httpapi"
+	"holdfast/adapters/process"
+	"holdfast/core"
+	"holdfast/internal/exitcode"
+)
+
+// running is the host at work.
+type running struct {
+	api       *httpapi.API
+	host      *core.Host
+	local     *process.Process
+	followers []*follower
+	log       hclog.Logger
+}
+
+// How long each step of a stop may take; together at most ten seconds.
+const (
+	answersLimit = 5500 * time.Millisecond // net/http waits 5 s for connections on which nothing was asked yet
+	drainLimit   = 3500 * time.Millisecond
+)
+
+// until runs everything until ctx ends or the listener fails, and stops it in order.
+func (r running) until(ctx context.Context, listener net.Listener) error {
+	if err := r.local.Start(ctx); err != nil {
+		return exitcode.With(exitcode.Environment, err)
+	}
+	for _, f := range r.followers {
+		f.start()
+	}
+	work, rest := context.WithCancel(context.Background())
+	worked := make(chan error, 1)
+	go func() { worked <- r.host.Run(work) }()
+	server := r.api.Server()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+
+	var failed error
+	select {
+	case <-ctx.Done():
+	case failed = <-served:
+	}
+	r.log.Info("stopping")
+	r.api.Drain()
+	limit, cancel := context.WithTimeout(context.Background(), answersLimit)
+	defer cancel()
+	if err := server.Shutdown(limit); err != nil {
+		failed = errors.Join(failed, fmt.Errorf("some answers were still due after %s: %w", answersLimit, err), server.Close())
+	}
+	rest()
+	failed = errors.Join(failed, <-worked, r.stopPlugins())
+	if failed != nil {
+		return exitcode.With(exitcode.Failed, failed)
+	}
+	r.log.Info("stopped")
+	return nil
+}
+
+// stopPlugins stops all of them at the same time, now that nothing calls them any more.
+func (r running) stopPlugins() error {
+	drain, cancel := context.WithTimeout(context.Background(), drainLimit)
+	defer cancel()
+	errs := make([]error, len(r.followers)+1)
+	var wg sync.WaitGroup
+	wg.Go(func() { errs[len(r.followers)] = r.local.Stop(drain) })
+	for i, f := range r.followers {
+		wg.Go(func() { errs[i] = f.stop(drain) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

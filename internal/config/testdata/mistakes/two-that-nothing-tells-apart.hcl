@@ -1,0 +1,5 @@
+backend "sqlite" "local" {
+  local = true
+}
+backend "beacon" "beacon" {}
+backend "beacon" "other" {}
