@@ -175,6 +175,17 @@ func (m *memory) Commit(_ context.Context, b ports.CommitBatch) (ports.Pending, 
 	return decided, nil
 }
 
+// Changes tells the one row, as if every change were in it.
+func (m *memory) Changes(_ context.Context, q ports.ChangesQuery) (ports.ChangePage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := ports.Position{StoreID: m.name, Seqs: map[string]uint64{m.row.Change.Host: m.row.Change.Seq}}
+	if q.After.Covers(at) {
+		return ports.ChangePage{Through: at, End: &at}, nil
+	}
+	return ports.ChangePage{Rows: []ports.Row{m.row}, Through: at, End: &at}, nil
+}
+
 type decided []ports.Decision
 
 func (d decided) Wait(context.Context) ([]ports.Decision, error) { return d, nil }

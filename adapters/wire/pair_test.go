@@ -55,6 +55,7 @@ type script struct {
 	commit   func(context.Context, ports.CommitBatch) (ports.Pending, error)
 	item     func(string) (ports.Row, error)
 	items    func(ports.ItemQuery) (ports.Page, error)
+	changes  func(ports.ChangesQuery) (ports.ChangePage, error)
 	drained  bool
 }
 
@@ -74,6 +75,9 @@ func (s *script) Commit(ctx context.Context, b ports.CommitBatch) (ports.Pending
 func (s *script) Item(_ context.Context, key string) (ports.Row, error) { return s.item(key) }
 func (s *script) Items(_ context.Context, q ports.ItemQuery) (ports.Page, error) {
 	return s.items(q)
+}
+func (s *script) Changes(_ context.Context, q ports.ChangesQuery) (ports.ChangePage, error) {
+	return s.changes(q)
 }
 func (s *script) Drain(context.Context) error { s.drained = true; return nil }
 

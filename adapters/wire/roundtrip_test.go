@@ -153,7 +153,7 @@ func TestStandingAndOpeningArriveAsTheyWereGiven(t *testing.T) {
 
 func TestADescriptionDeclaresThePowersThatTheBackendHas(t *testing.T) {
 	said := ports.Description{
-		Kind: "tape", Version: "1.2", Summary: "Keeps history on tape.", Families: ports.Families,
+		Kind: "tape", Version: "1.2", Summary: "Keeps history on tape.", Families: ports.Families, Slots: 3,
 		Options: []ports.Option{{Name: "path", Type: ports.OptionString, Default: "x", Required: true, Secret: true, Help: "h", Example: "e"}},
 	}
 	store := &script{describe: func() (ports.Description, error) { return said, nil }}

@@ -557,13 +557,16 @@ func (*DescribeRequest) Descriptor() ([]byte, []int) {
 }
 
 type DescribeResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`       // the KIND in `backend "KIND" "NAME"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of the plugin
-	Summary       string                 `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"` // one sentence for people
-	Families      []Family               `protobuf:"varint,4,rep,packed,name=families,proto3,enum=holdfast.backend.v1.Family" json:"families,omitempty"`
-	Powers        []string               `protobuf:"bytes,5,rep,name=powers,proto3" json:"powers,omitempty"` // "LocalStore", "ItemReader" and so on, as they are named above
-	Options       []*Option              `protobuf:"bytes,6,rep,name=options,proto3" json:"options,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Kind     string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`       // the KIND in `backend "KIND" "NAME"`
+	Version  string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of the plugin
+	Summary  string                 `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"` // one sentence for people
+	Families []Family               `protobuf:"varint,4,rep,packed,name=families,proto3,enum=holdfast.backend.v1.Family" json:"families,omitempty"`
+	Powers   []string               `protobuf:"bytes,5,rep,name=powers,proto3" json:"powers,omitempty"` // "LocalStore", "ItemReader" and so on, as they are named above
+	Options  []*Option              `protobuf:"bytes,6,rep,name=options,proto3" json:"options,omitempty"`
+	// How many calls it takes at a time, reads and probes included; 0 sets no limit. The host sends Puts of different keys at
+	// the same time only where there are slots for it, and never fills the last one with them.
+	Slots         int64 `protobuf:"varint,7,opt,name=slots,proto3" json:"slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -638,6 +641,13 @@ func (x *DescribeResponse) GetOptions() []*Option {
 		return x.Options
 	}
 	return nil
+}
+
+func (x *DescribeResponse) GetSlots() int64 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
 }
 
 // Option is one setting, as data: flags, checks, documentation and redaction come from it.
@@ -2076,6 +2086,152 @@ func (x *Decision) GetError() *ErrorDetail {
 	return nil
 }
 
+type ChangesRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Family Family                 `protobuf:"varint,1,opt,name=family,proto3,enum=holdfast.backend.v1.Family" json:"family,omitempty"`
+	// Where to go on: through of the page before, or end of an earlier walk. None, and a host that is not in it, is before
+	// everything; its store_id does not matter.
+	After         *Position `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	Key           string    `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`      // only records of this WorkItemHash or RunHash; "" for all
+	Limit         int64     `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"` // rows; 0 means 512
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangesRequest) Reset() {
+	*x = ChangesRequest{}
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangesRequest) ProtoMessage() {}
+
+func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangesRequest.ProtoReflect.Descriptor instead.
+func (*ChangesRequest) Descriptor() ([]byte, []int) {
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ChangesRequest) GetFamily() Family {
+	if x != nil {
+		return x.Family
+	}
+	return Family_FAMILY_UNSPECIFIED
+}
+
+func (x *ChangesRequest) GetAfter() *Position {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *ChangesRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ChangesRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ChangesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Records in their present state, each once: the hosts in order of their ids, the rows of a host in order of change_seq. Where
+	// the seq is the same a removed record comes first, then an item, its events, its attempts. A removed record is a row that is
+	// gone, without a body. A record that was pruned is not told at all.
+	Rows []*Row `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
+	// Where the next page resumes: every change up to there is in this page or in one before it. The epoch is the newest of the
+	// host that opened the store. A host that the page did not come to keeps its seq from after.
+	Through *Position `protobuf:"bytes,2,opt,name=through,proto3" json:"through,omitempty"`
+	// The store's own position in this snapshot, given when nothing was left out. It is equal to through then.
+	End *Position `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
+	// For each host, the highest seq of a removal that the store no longer knows of. A reader whose position is before it may
+	// hold records that are gone.
+	Dropped       map[string]uint64 `protobuf:"bytes,4,rep,name=dropped,proto3" json:"dropped,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangesResponse) Reset() {
+	*x = ChangesResponse{}
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangesResponse) ProtoMessage() {}
+
+func (x *ChangesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangesResponse.ProtoReflect.Descriptor instead.
+func (*ChangesResponse) Descriptor() ([]byte, []int) {
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ChangesResponse) GetRows() []*Row {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *ChangesResponse) GetThrough() *Position {
+	if x != nil {
+		return x.Through
+	}
+	return nil
+}
+
+func (x *ChangesResponse) GetEnd() *Position {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *ChangesResponse) GetDropped() map[string]uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return nil
+}
+
 // Cursor is a place in a keyset order: the row after which a page begins.
 type Cursor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2089,7 +2245,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[25]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2257,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[25]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2270,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{25}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Cursor) GetSort() string {
@@ -2157,7 +2313,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[26]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2325,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[26]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2338,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{26}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Page) GetRows() []*Row {
@@ -2215,7 +2371,7 @@ type ItemRequest struct {
 
 func (x *ItemRequest) Reset() {
 	*x = ItemRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[27]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2383,7 @@ func (x *ItemRequest) String() string {
 func (*ItemRequest) ProtoMessage() {}
 
 func (x *ItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[27]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2396,7 @@ func (x *ItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemRequest.ProtoReflect.Descriptor instead.
 func (*ItemRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{27}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ItemRequest) GetKey() string {
@@ -2259,7 +2415,7 @@ type ItemResponse struct {
 
 func (x *ItemResponse) Reset() {
 	*x = ItemResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[28]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2427,7 @@ func (x *ItemResponse) String() string {
 func (*ItemResponse) ProtoMessage() {}
 
 func (x *ItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[28]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2440,7 @@ func (x *ItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemResponse.ProtoReflect.Descriptor instead.
 func (*ItemResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{28}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ItemResponse) GetRow() *Row {
@@ -2319,7 +2475,7 @@ type ItemsRequest struct {
 
 func (x *ItemsRequest) Reset() {
 	*x = ItemsRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[29]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2487,7 @@ func (x *ItemsRequest) String() string {
 func (*ItemsRequest) ProtoMessage() {}
 
 func (x *ItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[29]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2500,7 @@ func (x *ItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemsRequest.ProtoReflect.Descriptor instead.
 func (*ItemsRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{29}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ItemsRequest) GetStatus() []string {
@@ -2468,7 +2624,7 @@ type ItemsResponse struct {
 
 func (x *ItemsResponse) Reset() {
 	*x = ItemsResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[30]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2636,7 @@ func (x *ItemsResponse) String() string {
 func (*ItemsResponse) ProtoMessage() {}
 
 func (x *ItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[30]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2649,7 @@ func (x *ItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemsResponse.ProtoReflect.Descriptor instead.
 func (*ItemsResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{30}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ItemsResponse) GetPage() *Page {
@@ -2516,7 +2672,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[31]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2528,7 +2684,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[31]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2541,7 +2697,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{31}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EventsRequest) GetKey() string {
@@ -2588,7 +2744,7 @@ type EventsResponse struct {
 
 func (x *EventsResponse) Reset() {
 	*x = EventsResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[32]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2600,7 +2756,7 @@ func (x *EventsResponse) String() string {
 func (*EventsResponse) ProtoMessage() {}
 
 func (x *EventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[32]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2613,7 +2769,7 @@ func (x *EventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsResponse.ProtoReflect.Descriptor instead.
 func (*EventsResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{32}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *EventsResponse) GetPage() *Page {
@@ -2634,7 +2790,7 @@ type AttemptsRequest struct {
 
 func (x *AttemptsRequest) Reset() {
 	*x = AttemptsRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[33]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2646,7 +2802,7 @@ func (x *AttemptsRequest) String() string {
 func (*AttemptsRequest) ProtoMessage() {}
 
 func (x *AttemptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[33]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2659,7 +2815,7 @@ func (x *AttemptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptsRequest.ProtoReflect.Descriptor instead.
 func (*AttemptsRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{33}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AttemptsRequest) GetKey() string {
@@ -2692,7 +2848,7 @@ type AttemptsResponse struct {
 
 func (x *AttemptsResponse) Reset() {
 	*x = AttemptsResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[34]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2704,7 +2860,7 @@ func (x *AttemptsResponse) String() string {
 func (*AttemptsResponse) ProtoMessage() {}
 
 func (x *AttemptsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[34]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2717,7 +2873,7 @@ func (x *AttemptsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptsResponse.ProtoReflect.Descriptor instead.
 func (*AttemptsResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{34}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AttemptsResponse) GetPage() *Page {
@@ -2736,7 +2892,7 @@ type ManifestRequest struct {
 
 func (x *ManifestRequest) Reset() {
 	*x = ManifestRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[35]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2748,7 +2904,7 @@ func (x *ManifestRequest) String() string {
 func (*ManifestRequest) ProtoMessage() {}
 
 func (x *ManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[35]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2761,7 +2917,7 @@ func (x *ManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestRequest.ProtoReflect.Descriptor instead.
 func (*ManifestRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{35}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ManifestRequest) GetKey() string {
@@ -2780,7 +2936,7 @@ type ManifestResponse struct {
 
 func (x *ManifestResponse) Reset() {
 	*x = ManifestResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[36]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +2948,7 @@ func (x *ManifestResponse) String() string {
 func (*ManifestResponse) ProtoMessage() {}
 
 func (x *ManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[36]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +2961,7 @@ func (x *ManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestResponse.ProtoReflect.Descriptor instead.
 func (*ManifestResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{36}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ManifestResponse) GetRow() *Row {
@@ -2831,7 +2987,7 @@ type ManifestsRequest struct {
 
 func (x *ManifestsRequest) Reset() {
 	*x = ManifestsRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[37]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2843,7 +2999,7 @@ func (x *ManifestsRequest) String() string {
 func (*ManifestsRequest) ProtoMessage() {}
 
 func (x *ManifestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[37]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2856,7 +3012,7 @@ func (x *ManifestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestsRequest.ProtoReflect.Descriptor instead.
 func (*ManifestsRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{37}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ManifestsRequest) GetOperationHash() string {
@@ -2924,7 +3080,7 @@ type ManifestsResponse struct {
 
 func (x *ManifestsResponse) Reset() {
 	*x = ManifestsResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[38]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2936,7 +3092,7 @@ func (x *ManifestsResponse) String() string {
 func (*ManifestsResponse) ProtoMessage() {}
 
 func (x *ManifestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[38]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2949,7 +3105,7 @@ func (x *ManifestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestsResponse.ProtoReflect.Descriptor instead.
 func (*ManifestsResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{38}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ManifestsResponse) GetPage() *Page {
@@ -2970,7 +3126,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[39]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3138,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[39]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3151,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{39}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExportRequest) GetFamily() Family {
@@ -3028,7 +3184,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[40]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3040,7 +3196,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[40]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3053,7 +3209,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{40}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ExportResponse) GetPage() *Page {
@@ -3073,7 +3229,7 @@ type PruneRequest struct {
 
 func (x *PruneRequest) Reset() {
 	*x = PruneRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[41]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3241,7 @@ func (x *PruneRequest) String() string {
 func (*PruneRequest) ProtoMessage() {}
 
 func (x *PruneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[41]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3254,7 @@ func (x *PruneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PruneRequest.ProtoReflect.Descriptor instead.
 func (*PruneRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{41}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PruneRequest) GetBefore() *timestamppb.Timestamp {
@@ -3128,7 +3284,7 @@ type PruneResponse struct {
 
 func (x *PruneResponse) Reset() {
 	*x = PruneResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[42]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3296,7 @@ func (x *PruneResponse) String() string {
 func (*PruneResponse) ProtoMessage() {}
 
 func (x *PruneResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[42]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3309,7 @@ func (x *PruneResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PruneResponse.ProtoReflect.Descriptor instead.
 func (*PruneResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{42}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PruneResponse) GetItems() int64 {
@@ -3199,7 +3355,7 @@ type SurveyRequest struct {
 
 func (x *SurveyRequest) Reset() {
 	*x = SurveyRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[43]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3367,7 @@ func (x *SurveyRequest) String() string {
 func (*SurveyRequest) ProtoMessage() {}
 
 func (x *SurveyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[43]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3380,7 @@ func (x *SurveyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurveyRequest.ProtoReflect.Descriptor instead.
 func (*SurveyRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{43}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{45}
 }
 
 type SurveyResponse struct {
@@ -3238,7 +3394,7 @@ type SurveyResponse struct {
 
 func (x *SurveyResponse) Reset() {
 	*x = SurveyResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[44]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3250,7 +3406,7 @@ func (x *SurveyResponse) String() string {
 func (*SurveyResponse) ProtoMessage() {}
 
 func (x *SurveyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[44]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3419,7 @@ func (x *SurveyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurveyResponse.ProtoReflect.Descriptor instead.
 func (*SurveyResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{44}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SurveyResponse) GetCounts() []*Count {
@@ -3297,7 +3453,7 @@ type Count struct {
 
 func (x *Count) Reset() {
 	*x = Count{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[45]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3309,7 +3465,7 @@ func (x *Count) String() string {
 func (*Count) ProtoMessage() {}
 
 func (x *Count) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[45]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3322,7 +3478,7 @@ func (x *Count) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Count.ProtoReflect.Descriptor instead.
 func (*Count) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{45}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Count) GetKind() Kind {
@@ -3347,7 +3503,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[46]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3359,7 +3515,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[46]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3372,7 +3528,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{46}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{48}
 }
 
 type DrainResponse struct {
@@ -3383,7 +3539,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[47]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3551,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[47]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3564,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{47}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{49}
 }
 
 var File_holdfast_backend_v1_backend_proto protoreflect.FileDescriptor
@@ -3423,14 +3579,15 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\x03R\x05limit\x12\x12\n" +
 	"\x04size\x18\x06 \x01(\x03R\x04size\"\x11\n" +
-	"\x0fDescribeRequest\"\xe2\x01\n" +
+	"\x0fDescribeRequest\"\xf8\x01\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
 	"\asummary\x18\x03 \x01(\tR\asummary\x127\n" +
 	"\bfamilies\x18\x04 \x03(\x0e2\x1b.holdfast.backend.v1.FamilyR\bfamilies\x12\x16\n" +
 	"\x06powers\x18\x05 \x03(\tR\x06powers\x125\n" +
-	"\aoptions\x18\x06 \x03(\v2\x1b.holdfast.backend.v1.OptionR\aoptions\"\xcd\x01\n" +
+	"\aoptions\x18\x06 \x03(\v2\x1b.holdfast.backend.v1.OptionR\aoptions\x12\x14\n" +
+	"\x05slots\x18\a \x01(\x03R\x05slots\"\xcd\x01\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x1f.holdfast.backend.v1.OptionTypeR\x04type\x12\x18\n" +
@@ -3544,7 +3701,20 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\bDecision\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x126\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1c.holdfast.backend.v1.OutcomeR\aoutcome\x126\n" +
-	"\x05error\x18\x03 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\"u\n" +
+	"\x05error\x18\x03 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\"\xa2\x01\n" +
+	"\x0eChangesRequest\x123\n" +
+	"\x06family\x18\x01 \x01(\x0e2\x1b.holdfast.backend.v1.FamilyR\x06family\x123\n" +
+	"\x05after\x18\x02 \x01(\v2\x1d.holdfast.backend.v1.PositionR\x05after\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limit\"\xb2\x02\n" +
+	"\x0fChangesResponse\x12,\n" +
+	"\x04rows\x18\x01 \x03(\v2\x18.holdfast.backend.v1.RowR\x04rows\x127\n" +
+	"\athrough\x18\x02 \x01(\v2\x1d.holdfast.backend.v1.PositionR\athrough\x12/\n" +
+	"\x03end\x18\x03 \x01(\v2\x1d.holdfast.backend.v1.PositionR\x03end\x12K\n" +
+	"\adropped\x18\x04 \x03(\v21.holdfast.backend.v1.ChangesResponse.DroppedEntryR\adropped\x1a:\n" +
+	"\fDroppedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"u\n" +
 	"\x06Cursor\x12\x12\n" +
 	"\x04sort\x18\x01 \x01(\tR\x04sort\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12-\n" +
@@ -3685,7 +3855,7 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\x16OUTCOME_ALREADY_ABSENT\x10\x03\x12\x13\n" +
 	"\x0fOUTCOME_MISSING\x10\x04\x12\x13\n" +
 	"\x0fOUTCOME_EXPIRED\x10\x05\x12\x13\n" +
-	"\x0fOUTCOME_REFUSED\x10\x062\xe9\v\n" +
+	"\x0fOUTCOME_REFUSED\x10\x062\xbf\f\n" +
 	"\aBackend\x12W\n" +
 	"\bDescribe\x12$.holdfast.backend.v1.DescribeRequest\x1a%.holdfast.backend.v1.DescribeResponse\x12Z\n" +
 	"\tConfigure\x12%.holdfast.backend.v1.ConfigureRequest\x1a&.holdfast.backend.v1.ConfigureResponse\x12N\n" +
@@ -3694,7 +3864,8 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\x03Put\x12\x1f.holdfast.backend.v1.PutRequest\x1a .holdfast.backend.v1.PutResponse\x12N\n" +
 	"\x05Stand\x12!.holdfast.backend.v1.StandRequest\x1a\".holdfast.backend.v1.StandResponse\x12K\n" +
 	"\x04Open\x12 .holdfast.backend.v1.OpenRequest\x1a!.holdfast.backend.v1.OpenResponse\x12U\n" +
-	"\x06Commit\x12\".holdfast.backend.v1.CommitRequest\x1a#.holdfast.backend.v1.CommitResponse(\x010\x01\x12K\n" +
+	"\x06Commit\x12\".holdfast.backend.v1.CommitRequest\x1a#.holdfast.backend.v1.CommitResponse(\x010\x01\x12T\n" +
+	"\aChanges\x12#.holdfast.backend.v1.ChangesRequest\x1a$.holdfast.backend.v1.ChangesResponse\x12K\n" +
 	"\x04Item\x12 .holdfast.backend.v1.ItemRequest\x1a!.holdfast.backend.v1.ItemResponse\x12N\n" +
 	"\x05Items\x12!.holdfast.backend.v1.ItemsRequest\x1a\".holdfast.backend.v1.ItemsResponse\x12Q\n" +
 	"\x06Events\x12\".holdfast.backend.v1.EventsRequest\x1a#.holdfast.backend.v1.EventsResponse\x12W\n" +
@@ -3719,7 +3890,7 @@ func file_holdfast_backend_v1_backend_proto_rawDescGZIP() []byte {
 }
 
 var file_holdfast_backend_v1_backend_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_holdfast_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_holdfast_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_holdfast_backend_v1_backend_proto_goTypes = []any{
 	(Family)(0),                   // 0: holdfast.backend.v1.Family
 	(Kind)(0),                     // 1: holdfast.backend.v1.Kind
@@ -3752,32 +3923,35 @@ var file_holdfast_backend_v1_backend_proto_goTypes = []any{
 	(*CommitRequest)(nil),         // 28: holdfast.backend.v1.CommitRequest
 	(*CommitResponse)(nil),        // 29: holdfast.backend.v1.CommitResponse
 	(*Decision)(nil),              // 30: holdfast.backend.v1.Decision
-	(*Cursor)(nil),                // 31: holdfast.backend.v1.Cursor
-	(*Page)(nil),                  // 32: holdfast.backend.v1.Page
-	(*ItemRequest)(nil),           // 33: holdfast.backend.v1.ItemRequest
-	(*ItemResponse)(nil),          // 34: holdfast.backend.v1.ItemResponse
-	(*ItemsRequest)(nil),          // 35: holdfast.backend.v1.ItemsRequest
-	(*ItemsResponse)(nil),         // 36: holdfast.backend.v1.ItemsResponse
-	(*EventsRequest)(nil),         // 37: holdfast.backend.v1.EventsRequest
-	(*EventsResponse)(nil),        // 38: holdfast.backend.v1.EventsResponse
-	(*AttemptsRequest)(nil),       // 39: holdfast.backend.v1.AttemptsRequest
-	(*AttemptsResponse)(nil),      // 40: holdfast.backend.v1.AttemptsResponse
-	(*ManifestRequest)(nil),       // 41: holdfast.backend.v1.ManifestRequest
-	(*ManifestResponse)(nil),      // 42: holdfast.backend.v1.ManifestResponse
-	(*ManifestsRequest)(nil),      // 43: holdfast.backend.v1.ManifestsRequest
-	(*ManifestsResponse)(nil),     // 44: holdfast.backend.v1.ManifestsResponse
-	(*ExportRequest)(nil),         // 45: holdfast.backend.v1.ExportRequest
-	(*ExportResponse)(nil),        // 46: holdfast.backend.v1.ExportResponse
-	(*PruneRequest)(nil),          // 47: holdfast.backend.v1.PruneRequest
-	(*PruneResponse)(nil),         // 48: holdfast.backend.v1.PruneResponse
-	(*SurveyRequest)(nil),         // 49: holdfast.backend.v1.SurveyRequest
-	(*SurveyResponse)(nil),        // 50: holdfast.backend.v1.SurveyResponse
-	(*Count)(nil),                 // 51: holdfast.backend.v1.Count
-	(*DrainRequest)(nil),          // 52: holdfast.backend.v1.DrainRequest
-	(*DrainResponse)(nil),         // 53: holdfast.backend.v1.DrainResponse
-	nil,                           // 54: holdfast.backend.v1.Position.SeqsEntry
-	(*durationpb.Duration)(nil),   // 55: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 56: google.protobuf.Timestamp
+	(*ChangesRequest)(nil),        // 31: holdfast.backend.v1.ChangesRequest
+	(*ChangesResponse)(nil),       // 32: holdfast.backend.v1.ChangesResponse
+	(*Cursor)(nil),                // 33: holdfast.backend.v1.Cursor
+	(*Page)(nil),                  // 34: holdfast.backend.v1.Page
+	(*ItemRequest)(nil),           // 35: holdfast.backend.v1.ItemRequest
+	(*ItemResponse)(nil),          // 36: holdfast.backend.v1.ItemResponse
+	(*ItemsRequest)(nil),          // 37: holdfast.backend.v1.ItemsRequest
+	(*ItemsResponse)(nil),         // 38: holdfast.backend.v1.ItemsResponse
+	(*EventsRequest)(nil),         // 39: holdfast.backend.v1.EventsRequest
+	(*EventsResponse)(nil),        // 40: holdfast.backend.v1.EventsResponse
+	(*AttemptsRequest)(nil),       // 41: holdfast.backend.v1.AttemptsRequest
+	(*AttemptsResponse)(nil),      // 42: holdfast.backend.v1.AttemptsResponse
+	(*ManifestRequest)(nil),       // 43: holdfast.backend.v1.ManifestRequest
+	(*ManifestResponse)(nil),      // 44: holdfast.backend.v1.ManifestResponse
+	(*ManifestsRequest)(nil),      // 45: holdfast.backend.v1.ManifestsRequest
+	(*ManifestsResponse)(nil),     // 46: holdfast.backend.v1.ManifestsResponse
+	(*ExportRequest)(nil),         // 47: holdfast.backend.v1.ExportRequest
+	(*ExportResponse)(nil),        // 48: holdfast.backend.v1.ExportResponse
+	(*PruneRequest)(nil),          // 49: holdfast.backend.v1.PruneRequest
+	(*PruneResponse)(nil),         // 50: holdfast.backend.v1.PruneResponse
+	(*SurveyRequest)(nil),         // 51: holdfast.backend.v1.SurveyRequest
+	(*SurveyResponse)(nil),        // 52: holdfast.backend.v1.SurveyResponse
+	(*Count)(nil),                 // 53: holdfast.backend.v1.Count
+	(*DrainRequest)(nil),          // 54: holdfast.backend.v1.DrainRequest
+	(*DrainResponse)(nil),         // 55: holdfast.backend.v1.DrainResponse
+	nil,                           // 56: holdfast.backend.v1.Position.SeqsEntry
+	nil,                           // 57: holdfast.backend.v1.ChangesResponse.DroppedEntry
+	(*durationpb.Duration)(nil),   // 58: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
 }
 var file_holdfast_backend_v1_backend_proto_depIdxs = []int32{
 	2,  // 0: holdfast.backend.v1.ErrorDetail.code:type_name -> holdfast.backend.v1.Code
@@ -3787,7 +3961,7 @@ var file_holdfast_backend_v1_backend_proto_depIdxs = []int32{
 	0,  // 4: holdfast.backend.v1.ProbeRequest.family:type_name -> holdfast.backend.v1.Family
 	0,  // 5: holdfast.backend.v1.PositionRequest.family:type_name -> holdfast.backend.v1.Family
 	16, // 6: holdfast.backend.v1.PositionResponse.position:type_name -> holdfast.backend.v1.Position
-	54, // 7: holdfast.backend.v1.Position.seqs:type_name -> holdfast.backend.v1.Position.SeqsEntry
+	56, // 7: holdfast.backend.v1.Position.seqs:type_name -> holdfast.backend.v1.Position.SeqsEntry
 	1,  // 8: holdfast.backend.v1.Row.kind:type_name -> holdfast.backend.v1.Kind
 	0,  // 9: holdfast.backend.v1.PutRequest.family:type_name -> holdfast.backend.v1.Family
 	17, // 10: holdfast.backend.v1.PutRequest.rows:type_name -> holdfast.backend.v1.Row
@@ -3797,7 +3971,7 @@ var file_holdfast_backend_v1_backend_proto_depIdxs = []int32{
 	0,  // 14: holdfast.backend.v1.Mark.family:type_name -> holdfast.backend.v1.Family
 	25, // 15: holdfast.backend.v1.OpenRequest.epochs:type_name -> holdfast.backend.v1.Epoch
 	26, // 16: holdfast.backend.v1.OpenRequest.resume:type_name -> holdfast.backend.v1.Resume
-	55, // 17: holdfast.backend.v1.OpenRequest.retention:type_name -> google.protobuf.Duration
+	58, // 17: holdfast.backend.v1.OpenRequest.retention:type_name -> google.protobuf.Duration
 	0,  // 18: holdfast.backend.v1.Epoch.family:type_name -> holdfast.backend.v1.Family
 	0,  // 19: holdfast.backend.v1.Resume.family:type_name -> holdfast.backend.v1.Family
 	4,  // 20: holdfast.backend.v1.Entry.action:type_name -> holdfast.backend.v1.Action
@@ -3807,66 +3981,74 @@ var file_holdfast_backend_v1_backend_proto_depIdxs = []int32{
 	6,  // 24: holdfast.backend.v1.CommitResponse.error:type_name -> holdfast.backend.v1.ErrorDetail
 	5,  // 25: holdfast.backend.v1.Decision.outcome:type_name -> holdfast.backend.v1.Outcome
 	6,  // 26: holdfast.backend.v1.Decision.error:type_name -> holdfast.backend.v1.ErrorDetail
-	1,  // 27: holdfast.backend.v1.Cursor.kind:type_name -> holdfast.backend.v1.Kind
-	17, // 28: holdfast.backend.v1.Page.rows:type_name -> holdfast.backend.v1.Row
-	31, // 29: holdfast.backend.v1.Page.next:type_name -> holdfast.backend.v1.Cursor
-	17, // 30: holdfast.backend.v1.ItemResponse.row:type_name -> holdfast.backend.v1.Row
-	31, // 31: holdfast.backend.v1.ItemsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	32, // 32: holdfast.backend.v1.ItemsResponse.page:type_name -> holdfast.backend.v1.Page
-	31, // 33: holdfast.backend.v1.EventsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	32, // 34: holdfast.backend.v1.EventsResponse.page:type_name -> holdfast.backend.v1.Page
-	31, // 35: holdfast.backend.v1.AttemptsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	32, // 36: holdfast.backend.v1.AttemptsResponse.page:type_name -> holdfast.backend.v1.Page
-	17, // 37: holdfast.backend.v1.ManifestResponse.row:type_name -> holdfast.backend.v1.Row
-	31, // 38: holdfast.backend.v1.ManifestsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	32, // 39: holdfast.backend.v1.ManifestsResponse.page:type_name -> holdfast.backend.v1.Page
-	0,  // 40: holdfast.backend.v1.ExportRequest.family:type_name -> holdfast.backend.v1.Family
-	31, // 41: holdfast.backend.v1.ExportRequest.after:type_name -> holdfast.backend.v1.Cursor
-	32, // 42: holdfast.backend.v1.ExportResponse.page:type_name -> holdfast.backend.v1.Page
-	56, // 43: holdfast.backend.v1.PruneRequest.before:type_name -> google.protobuf.Timestamp
-	51, // 44: holdfast.backend.v1.SurveyResponse.counts:type_name -> holdfast.backend.v1.Count
-	1,  // 45: holdfast.backend.v1.Count.kind:type_name -> holdfast.backend.v1.Kind
-	7,  // 46: holdfast.backend.v1.Backend.Describe:input_type -> holdfast.backend.v1.DescribeRequest
-	10, // 47: holdfast.backend.v1.Backend.Configure:input_type -> holdfast.backend.v1.ConfigureRequest
-	12, // 48: holdfast.backend.v1.Backend.Probe:input_type -> holdfast.backend.v1.ProbeRequest
-	14, // 49: holdfast.backend.v1.Backend.Position:input_type -> holdfast.backend.v1.PositionRequest
-	18, // 50: holdfast.backend.v1.Backend.Put:input_type -> holdfast.backend.v1.PutRequest
-	20, // 51: holdfast.backend.v1.Backend.Stand:input_type -> holdfast.backend.v1.StandRequest
-	23, // 52: holdfast.backend.v1.Backend.Open:input_type -> holdfast.backend.v1.OpenRequest
-	28, // 53: holdfast.backend.v1.Backend.Commit:input_type -> holdfast.backend.v1.CommitRequest
-	33, // 54: holdfast.backend.v1.Backend.Item:input_type -> holdfast.backend.v1.ItemRequest
-	35, // 55: holdfast.backend.v1.Backend.Items:input_type -> holdfast.backend.v1.ItemsRequest
-	37, // 56: holdfast.backend.v1.Backend.Events:input_type -> holdfast.backend.v1.EventsRequest
-	39, // 57: holdfast.backend.v1.Backend.Attempts:input_type -> holdfast.backend.v1.AttemptsRequest
-	41, // 58: holdfast.backend.v1.Backend.Manifest:input_type -> holdfast.backend.v1.ManifestRequest
-	43, // 59: holdfast.backend.v1.Backend.Manifests:input_type -> holdfast.backend.v1.ManifestsRequest
-	45, // 60: holdfast.backend.v1.Backend.Export:input_type -> holdfast.backend.v1.ExportRequest
-	47, // 61: holdfast.backend.v1.Backend.Prune:input_type -> holdfast.backend.v1.PruneRequest
-	49, // 62: holdfast.backend.v1.Backend.Survey:input_type -> holdfast.backend.v1.SurveyRequest
-	52, // 63: holdfast.backend.v1.Backend.Drain:input_type -> holdfast.backend.v1.DrainRequest
-	8,  // 64: holdfast.backend.v1.Backend.Describe:output_type -> holdfast.backend.v1.DescribeResponse
-	11, // 65: holdfast.backend.v1.Backend.Configure:output_type -> holdfast.backend.v1.ConfigureResponse
-	13, // 66: holdfast.backend.v1.Backend.Probe:output_type -> holdfast.backend.v1.ProbeResponse
-	15, // 67: holdfast.backend.v1.Backend.Position:output_type -> holdfast.backend.v1.PositionResponse
-	19, // 68: holdfast.backend.v1.Backend.Put:output_type -> holdfast.backend.v1.PutResponse
-	21, // 69: holdfast.backend.v1.Backend.Stand:output_type -> holdfast.backend.v1.StandResponse
-	24, // 70: holdfast.backend.v1.Backend.Open:output_type -> holdfast.backend.v1.OpenResponse
-	29, // 71: holdfast.backend.v1.Backend.Commit:output_type -> holdfast.backend.v1.CommitResponse
-	34, // 72: holdfast.backend.v1.Backend.Item:output_type -> holdfast.backend.v1.ItemResponse
-	36, // 73: holdfast.backend.v1.Backend.Items:output_type -> holdfast.backend.v1.ItemsResponse
-	38, // 74: holdfast.backend.v1.Backend.Events:output_type -> holdfast.backend.v1.EventsResponse
-	40, // 75: holdfast.backend.v1.Backend.Attempts:output_type -> holdfast.backend.v1.AttemptsResponse
-	42, // 76: holdfast.backend.v1.Backend.Manifest:output_type -> holdfast.backend.v1.ManifestResponse
-	44, // 77: holdfast.backend.v1.Backend.Manifests:output_type -> holdfast.backend.v1.ManifestsResponse
-	46, // 78: holdfast.backend.v1.Backend.Export:output_type -> holdfast.backend.v1.ExportResponse
-	48, // 79: holdfast.backend.v1.Backend.Prune:output_type -> holdfast.backend.v1.PruneResponse
-	50, // 80: holdfast.backend.v1.Backend.Survey:output_type -> holdfast.backend.v1.SurveyResponse
-	53, // 81: holdfast.backend.v1.Backend.Drain:output_type -> holdfast.backend.v1.DrainResponse
-	64, // [64:82] is the sub-list for method output_type
-	46, // [46:64] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	0,  // 27: holdfast.backend.v1.ChangesRequest.family:type_name -> holdfast.backend.v1.Family
+	16, // 28: holdfast.backend.v1.ChangesRequest.after:type_name -> holdfast.backend.v1.Position
+	17, // 29: holdfast.backend.v1.ChangesResponse.rows:type_name -> holdfast.backend.v1.Row
+	16, // 30: holdfast.backend.v1.ChangesResponse.through:type_name -> holdfast.backend.v1.Position
+	16, // 31: holdfast.backend.v1.ChangesResponse.end:type_name -> holdfast.backend.v1.Position
+	57, // 32: holdfast.backend.v1.ChangesResponse.dropped:type_name -> holdfast.backend.v1.ChangesResponse.DroppedEntry
+	1,  // 33: holdfast.backend.v1.Cursor.kind:type_name -> holdfast.backend.v1.Kind
+	17, // 34: holdfast.backend.v1.Page.rows:type_name -> holdfast.backend.v1.Row
+	33, // 35: holdfast.backend.v1.Page.next:type_name -> holdfast.backend.v1.Cursor
+	17, // 36: holdfast.backend.v1.ItemResponse.row:type_name -> holdfast.backend.v1.Row
+	33, // 37: holdfast.backend.v1.ItemsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	34, // 38: holdfast.backend.v1.ItemsResponse.page:type_name -> holdfast.backend.v1.Page
+	33, // 39: holdfast.backend.v1.EventsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	34, // 40: holdfast.backend.v1.EventsResponse.page:type_name -> holdfast.backend.v1.Page
+	33, // 41: holdfast.backend.v1.AttemptsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	34, // 42: holdfast.backend.v1.AttemptsResponse.page:type_name -> holdfast.backend.v1.Page
+	17, // 43: holdfast.backend.v1.ManifestResponse.row:type_name -> holdfast.backend.v1.Row
+	33, // 44: holdfast.backend.v1.ManifestsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	34, // 45: holdfast.backend.v1.ManifestsResponse.page:type_name -> holdfast.backend.v1.Page
+	0,  // 46: holdfast.backend.v1.ExportRequest.family:type_name -> holdfast.backend.v1.Family
+	33, // 47: holdfast.backend.v1.ExportRequest.after:type_name -> holdfast.backend.v1.Cursor
+	34, // 48: holdfast.backend.v1.ExportResponse.page:type_name -> holdfast.backend.v1.Page
+	59, // 49: holdfast.backend.v1.PruneRequest.before:type_name -> google.protobuf.Timestamp
+	53, // 50: holdfast.backend.v1.SurveyResponse.counts:type_name -> holdfast.backend.v1.Count
+	1,  // 51: holdfast.backend.v1.Count.kind:type_name -> holdfast.backend.v1.Kind
+	7,  // 52: holdfast.backend.v1.Backend.Describe:input_type -> holdfast.backend.v1.DescribeRequest
+	10, // 53: holdfast.backend.v1.Backend.Configure:input_type -> holdfast.backend.v1.ConfigureRequest
+	12, // 54: holdfast.backend.v1.Backend.Probe:input_type -> holdfast.backend.v1.ProbeRequest
+	14, // 55: holdfast.backend.v1.Backend.Position:input_type -> holdfast.backend.v1.PositionRequest
+	18, // 56: holdfast.backend.v1.Backend.Put:input_type -> holdfast.backend.v1.PutRequest
+	20, // 57: holdfast.backend.v1.Backend.Stand:input_type -> holdfast.backend.v1.StandRequest
+	23, // 58: holdfast.backend.v1.Backend.Open:input_type -> holdfast.backend.v1.OpenRequest
+	28, // 59: holdfast.backend.v1.Backend.Commit:input_type -> holdfast.backend.v1.CommitRequest
+	31, // 60: holdfast.backend.v1.Backend.Changes:input_type -> holdfast.backend.v1.ChangesRequest
+	35, // 61: holdfast.backend.v1.Backend.Item:input_type -> holdfast.backend.v1.ItemRequest
+	37, // 62: holdfast.backend.v1.Backend.Items:input_type -> holdfast.backend.v1.ItemsRequest
+	39, // 63: holdfast.backend.v1.Backend.Events:input_type -> holdfast.backend.v1.EventsRequest
+	41, // 64: holdfast.backend.v1.Backend.Attempts:input_type -> holdfast.backend.v1.AttemptsRequest
+	43, // 65: holdfast.backend.v1.Backend.Manifest:input_type -> holdfast.backend.v1.ManifestRequest
+	45, // 66: holdfast.backend.v1.Backend.Manifests:input_type -> holdfast.backend.v1.ManifestsRequest
+	47, // 67: holdfast.backend.v1.Backend.Export:input_type -> holdfast.backend.v1.ExportRequest
+	49, // 68: holdfast.backend.v1.Backend.Prune:input_type -> holdfast.backend.v1.PruneRequest
+	51, // 69: holdfast.backend.v1.Backend.Survey:input_type -> holdfast.backend.v1.SurveyRequest
+	54, // 70: holdfast.backend.v1.Backend.Drain:input_type -> holdfast.backend.v1.DrainRequest
+	8,  // 71: holdfast.backend.v1.Backend.Describe:output_type -> holdfast.backend.v1.DescribeResponse
+	11, // 72: holdfast.backend.v1.Backend.Configure:output_type -> holdfast.backend.v1.ConfigureResponse
+	13, // 73: holdfast.backend.v1.Backend.Probe:output_type -> holdfast.backend.v1.ProbeResponse
+	15, // 74: holdfast.backend.v1.Backend.Position:output_type -> holdfast.backend.v1.PositionResponse
+	19, // 75: holdfast.backend.v1.Backend.Put:output_type -> holdfast.backend.v1.PutResponse
+	21, // 76: holdfast.backend.v1.Backend.Stand:output_type -> holdfast.backend.v1.StandResponse
+	24, // 77: holdfast.backend.v1.Backend.Open:output_type -> holdfast.backend.v1.OpenResponse
+	29, // 78: holdfast.backend.v1.Backend.Commit:output_type -> holdfast.backend.v1.CommitResponse
+	32, // 79: holdfast.backend.v1.Backend.Changes:output_type -> holdfast.backend.v1.ChangesResponse
+	36, // 80: holdfast.backend.v1.Backend.Item:output_type -> holdfast.backend.v1.ItemResponse
+	38, // 81: holdfast.backend.v1.Backend.Items:output_type -> holdfast.backend.v1.ItemsResponse
+	40, // 82: holdfast.backend.v1.Backend.Events:output_type -> holdfast.backend.v1.EventsResponse
+	42, // 83: holdfast.backend.v1.Backend.Attempts:output_type -> holdfast.backend.v1.AttemptsResponse
+	44, // 84: holdfast.backend.v1.Backend.Manifest:output_type -> holdfast.backend.v1.ManifestResponse
+	46, // 85: holdfast.backend.v1.Backend.Manifests:output_type -> holdfast.backend.v1.ManifestsResponse
+	48, // 86: holdfast.backend.v1.Backend.Export:output_type -> holdfast.backend.v1.ExportResponse
+	50, // 87: holdfast.backend.v1.Backend.Prune:output_type -> holdfast.backend.v1.PruneResponse
+	52, // 88: holdfast.backend.v1.Backend.Survey:output_type -> holdfast.backend.v1.SurveyResponse
+	55, // 89: holdfast.backend.v1.Backend.Drain:output_type -> holdfast.backend.v1.DrainResponse
+	71, // [71:90] is the sub-list for method output_type
+	52, // [52:71] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_holdfast_backend_v1_backend_proto_init() }
@@ -3880,7 +4062,7 @@ func file_holdfast_backend_v1_backend_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_holdfast_backend_v1_backend_proto_rawDesc), len(file_holdfast_backend_v1_backend_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   49,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -70,6 +70,7 @@ const (
 	Backend_Stand_FullMethodName     = "/holdfast.backend.v1.Backend/Stand"
 	Backend_Open_FullMethodName      = "/holdfast.backend.v1.Backend/Open"
 	Backend_Commit_FullMethodName    = "/holdfast.backend.v1.Backend/Commit"
+	Backend_Changes_FullMethodName   = "/holdfast.backend.v1.Backend/Changes"
 	Backend_Item_FullMethodName      = "/holdfast.backend.v1.Backend/Item"
 	Backend_Items_FullMethodName     = "/holdfast.backend.v1.Backend/Items"
 	Backend_Events_FullMethodName    = "/holdfast.backend.v1.Backend/Events"
@@ -117,6 +118,13 @@ type BackendClient interface {
 	// answer, the host asks again: a batch whose `through` the store has passed already changes nothing and gets the
 	// decisions of the first time; one whose `after` is not the store's position is refused with conflict.
 	Commit(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CommitRequest, CommitResponse], error)
+	// Changes tells what changed in a family after a position, so that other backends can be kept equal by copying. A page is
+	// seen in one snapshot of the whole family. It is cut at its limit and at 16 MiB, but never inside the rows of one host and
+	// seq: it goes beyond the limit only to end a seq, and has more than 16 MiB only where a single seq has. A position that is not
+	// of this store's history fails with conflict: one whose seq for the host that opened the store is not 0 and whose epoch the
+	// store does not know for that host, or left before that seq; or one that is further than the store itself. A host that the
+	// store has rows of but no mark is taken as it is: nothing of it changes any more. Works from Open on.
+	Changes(ctx context.Context, in *ChangesRequest, opts ...grpc.CallOption) (*ChangesResponse, error)
 	// Item gives one work item, or fails with not_found.
 	Item(ctx context.Context, in *ItemRequest, opts ...grpc.CallOption) (*ItemResponse, error)
 	// Items lists work items by EnqueuedKey, or by a column of UVQueueWorkItem; then there is no cursor.
@@ -230,6 +238,16 @@ func (c *backendClient) Commit(ctx context.Context, opts ...grpc.CallOption) (gr
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Backend_CommitClient = grpc.BidiStreamingClient[CommitRequest, CommitResponse]
+
+func (c *backendClient) Changes(ctx context.Context, in *ChangesRequest, opts ...grpc.CallOption) (*ChangesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangesResponse)
+	err := c.cc.Invoke(ctx, Backend_Changes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *backendClient) Item(ctx context.Context, in *ItemRequest, opts ...grpc.CallOption) (*ItemResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -366,6 +384,13 @@ type BackendServer interface {
 	// answer, the host asks again: a batch whose `through` the store has passed already changes nothing and gets the
 	// decisions of the first time; one whose `after` is not the store's position is refused with conflict.
 	Commit(grpc.BidiStreamingServer[CommitRequest, CommitResponse]) error
+	// Changes tells what changed in a family after a position, so that other backends can be kept equal by copying. A page is
+	// seen in one snapshot of the whole family. It is cut at its limit and at 16 MiB, but never inside the rows of one host and
+	// seq: it goes beyond the limit only to end a seq, and has more than 16 MiB only where a single seq has. A position that is not
+	// of this store's history fails with conflict: one whose seq for the host that opened the store is not 0 and whose epoch the
+	// store does not know for that host, or left before that seq; or one that is further than the store itself. A host that the
+	// store has rows of but no mark is taken as it is: nothing of it changes any more. Works from Open on.
+	Changes(context.Context, *ChangesRequest) (*ChangesResponse, error)
 	// Item gives one work item, or fails with not_found.
 	Item(context.Context, *ItemRequest) (*ItemResponse, error)
 	// Items lists work items by EnqueuedKey, or by a column of UVQueueWorkItem; then there is no cursor.
@@ -420,6 +445,9 @@ func (UnimplementedBackendServer) Open(context.Context, *OpenRequest) (*OpenResp
 }
 func (UnimplementedBackendServer) Commit(grpc.BidiStreamingServer[CommitRequest, CommitResponse]) error {
 	return status.Error(codes.Unimplemented, "method Commit not implemented")
+}
+func (UnimplementedBackendServer) Changes(context.Context, *ChangesRequest) (*ChangesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Changes not implemented")
 }
 func (UnimplementedBackendServer) Item(context.Context, *ItemRequest) (*ItemResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Item not implemented")
@@ -604,6 +632,24 @@ func _Backend_Commit_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Backend_CommitServer = grpc.BidiStreamingServer[CommitRequest, CommitResponse]
+
+func _Backend_Changes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackendServer).Changes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Backend_Changes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackendServer).Changes(ctx, req.(*ChangesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _Backend_Item_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ItemRequest)
@@ -819,6 +865,10 @@ var Backend_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Open",
 			Handler:    _Backend_Open_Handler,
+		},
+		{
+			MethodName: "Changes",
+			Handler:    _Backend_Changes_Handler,
 		},
 		{
 			MethodName: "Item",
