@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // stage is a Host at work among parts in memory, in a bubble where time passes only when everybody waits for it.
 type stage struct {
-	t        *testing.T
+	t        testing.TB
 	config   Config
 	store    *memory
 	state    *memoryState
@@ -27,6 +27,7 @@ type stage struct {
 	rest     context.CancelFunc
 	ran      chan error
 	revive   bool // a store that hangs is killed when the host asks for it
+	mirrors  []*mirror
 }
 
 // play starts a Host, lets it come to rest, runs a scene with it and ends it.
@@ -38,21 +39,36 @@ func play(t *testing.T, scene func(t *testing.T, s *stage)) {
 func playWith(t *testing.T, prepare func(s *stage), scene func(t *testing.T, s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{t: t, config: Config{Version: "test", Ack: AckLocal}, store: newMemory(), state: newMemoryState(), journals: map[ports.Family]*memoryJournal{}}
-		for _, f := range ports.Families {
-			s.journals[f] = newMemoryJournal()
-		}
+		s := newStage(t)
 		if prepare != nil {
 			prepare(s)
 		}
 		s.begin()
-		defer func() {
-			s.end()
-			s.store.end()
-		}()
+		defer s.close()
 		synctest.Wait()
 		scene(t, s)
 	})
+}
+
+func newStage(t testing.TB) *stage {
+	s := &stage{t: t, config: Config{Version: "test", Ack: AckLocal}, store: newMemory(), state: newMemoryState(), journals: map[ports.Family]*memoryJournal{}}
+	for _, f := range ports.Families {
+		s.journals[f] = newMemoryJournal()
+	}
+	return s
+}
+
+// close ends the Host and everything behind it.
+func (s *stage) close() {
+	s.t.Helper()
+	s.end()
+	s.store.end()
+	for _, m := range s.mirrors {
+		m.end()
+		for _, fault := range m.found() {
+			s.t.Error(fault)
+		}
+	}
 }
 
 func (s *stage) begin() {

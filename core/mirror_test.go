@@ -1,0 +1,297 @@
+package core
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"holdfast/ports"
+)
+
+// mirror is a follower for tests: a disk, which is a map, and a process in front of it that dies, hangs, refuses and lies on
+// command. What it does wrong by itself, or is asked to do wrongly by the host, it remembers as a fault.
+type mirror struct {
+	shelf
+	mu   sync.Mutex
+	name string
+	disk *mirrorDisk
+	run  *mirrorRun    // nil while the process is down
+	back time.Duration // how long it is down after a death; 0: until start
+
+	fate   func(b *ports.Batch) putFate
+	probe  error
+	mute   bool          // Put, Probe, Position and reads answer nothing at all
+	delays time.Duration // of every read
+	stale  bool          // reads fail with Unavailable
+
+	families   []ports.Family
+	slots      int
+	noPosition bool // it cannot hold one
+	keyOnly    bool // it lists nothing
+
+	reads  func(f ports.Family, key string) bool // whether the host would read a key here now; nil: it would
+	faults []string
+	busy   map[ports.Family]map[string]int // keys of Puts that are under way
+	calls  int                             // under way
+	lives  int                             // of the disk: what is late for one of them is lost with it
+
+	starts, deaths, puts, rows, looks int
+}
+
+// mirrorRun is one life of the process.
+type mirrorRun struct {
+	gone  chan struct{} // closed when it dies
+	stuck chan struct{} // closed when it hangs: no Put is answered from then on
+}
+
+func newMirror(name string) *mirror {
+	m := &mirror{name: name, disk: newMirrorDisk(name + "-1"), back: 20 * time.Millisecond, families: ports.Families, busy: map[ports.Family]map[string]int{}}
+	m.shelf = shelf{m.kept}
+	for _, f := range ports.Families {
+		m.busy[f] = map[string]int{}
+	}
+	m.start()
+	return m
+}
+
+// follower is the mirror as a Host is told of it.
+func (m *mirror) follower() Follower {
+	return Follower{Name: m.name, Kind: "mirror", Store: m, Health: m.health, Restart: func(string) { m.kill(nil) }}
+}
+
+// change changes something of the mirror.
+func (m *mirror) change(edit func(m *mirror)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	edit(m)
+}
+
+// suffers sets what becomes of Puts from now on; nil: they are taken.
+func (m *mirror) suffers(fate func(*ports.Batch) putFate) {
+	m.change(func(m *mirror) { m.fate = fate })
+}
+
+// kill ends the process; with is what happens to its disk meanwhile.
+func (m *mirror) kill(with func(d *mirrorDisk) *mirrorDisk) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.die()
+	if with != nil {
+		m.replace(with(m.disk))
+	}
+}
+
+// becomes replaces the disk under the running process, as an operator does with a remote database.
+func (m *mirror) becomes(d *mirrorDisk) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.replace(d)
+}
+
+func (m *mirror) replace(d *mirrorDisk) {
+	m.disk = d
+	m.lives++
+}
+
+func (m *mirror) die() {
+	if m.run == nil {
+		return
+	}
+	m.deaths++
+	close(m.run.gone)
+	m.run = nil
+	if m.back > 0 {
+		time.AfterFunc(m.back, m.start)
+	}
+}
+
+func (m *mirror) start() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.run == nil {
+		m.starts++
+		m.run = &mirrorRun{gone: make(chan struct{}), stuck: make(chan struct{})}
+	}
+}
+
+func (m *mirror) health() Health {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Health{Running: m.run != nil, Starts: m.starts}
+}
+
+// end kills the process for good.
+func (m *mirror) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.back = 0
+	m.die()
+}
+
+func (m *mirror) look() *mirrorDisk {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.disk.copied()
+}
+
+// found gives what went wrong so far.
+func (m *mirror) found() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.faults)
+}
+
+func (m *mirror) fault(what string) {
+	if len(m.faults) < 20 {
+		m.faults = append(m.faults, m.name+": "+what)
+	}
+}
+
+func late(ctx context.Context) error {
+	return ports.Wrap(ports.CodeOf(ctx.Err()), "mirror", ctx.Err())
+}
+
+// serve is how every call begins: it gives the process, and makes the caller of a mute one wait.
+func (m *mirror) serve(ctx context.Context) (*mirrorRun, error) {
+	m.mu.Lock()
+	r, mute := m.run, m.mute
+	m.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return nil, late(ctx)
+	case r == nil:
+		return nil, ports.Errorf(ports.BackendGone, "mirror", "the process is gone")
+	case mute:
+		return nil, m.never(ctx, r)
+	}
+	return r, nil
+}
+
+// never answers: until the caller gives up or the process dies.
+func (m *mirror) never(ctx context.Context, r *mirrorRun) error {
+	select {
+	case <-ctx.Done():
+		return late(ctx)
+	case <-r.gone:
+		return ports.Errorf(ports.BackendGone, "mirror", "the process is gone")
+	}
+}
+
+// waits lets time pass for a call.
+func (m *mirror) waits(ctx context.Context, r *mirrorRun, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	pause := time.NewTimer(d)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return late(ctx)
+	case <-r.gone:
+		return ports.Errorf(ports.BackendGone, "mirror", "the process is gone")
+	}
+}
+
+// slot takes a place among the calls under way, and gives what returns it.
+func (m *mirror) slot() func() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	if m.slots > 0 && m.calls > m.slots {
+		m.fault(strconv.Itoa(m.calls) + " calls at a time")
+	}
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.calls--
+	}
+}
+
+func (m *mirror) Describe(context.Context) (ports.Description, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return ports.Description{
+		Kind: "mirror", Families: m.families, Slots: m.slots,
+		Powers: []string{"ItemReader", "EventReader", "AttemptReader", "ManifestReader", "Exporter"},
+	}, nil
+}
+
+func (m *mirror) Probe(ctx context.Context, _ ports.Family) error {
+	defer m.slot()()
+	if _, err := m.serve(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.probe
+}
+
+func (m *mirror) Position(ctx context.Context, f ports.Family) (ports.Position, error) {
+	if _, err := m.serve(ctx); err != nil {
+		return ports.Position{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.noPosition {
+		return ports.Position{}, nil
+	}
+	return m.disk.position(f), nil
+}
+
+func (m *mirror) Close() error { return nil }
+
+// kept are the rows of some kinds, from a process that lives.
+func (m *mirror) kept(ctx context.Context, kinds ...ports.Kind) ([]ports.Row, error) {
+	defer m.slot()()
+	r, err := m.serve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	pause, stale := m.delays, m.stale
+	m.looks++
+	m.mu.Unlock()
+	if err := m.waits(ctx, r, pause); err != nil {
+		return nil, err
+	}
+	if stale {
+		return nil, ports.Errorf(ports.Unavailable, "mirror", "not now")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.disk.list(kinds...), nil
+}
+
+func (m *mirror) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, error) {
+	if err := m.lists(); err != nil {
+		return ports.Page{}, err
+	}
+	return m.shelf.Items(ctx, q)
+}
+
+func (m *mirror) Manifests(ctx context.Context, q ports.ManifestQuery) (ports.Page, error) {
+	if err := m.lists(); err != nil {
+		return ports.Page{}, err
+	}
+	return m.shelf.Manifests(ctx, q)
+}
+
+func (m *mirror) Export(ctx context.Context, q ports.ExportQuery) (ports.Page, error) {
+	if err := m.lists(); err != nil {
+		return ports.Page{}, err
+	}
+	return m.shelf.Export(ctx, q)
+}
+
+func (m *mirror) lists() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.keyOnly {
+		return ports.Errorf(ports.Unimplemented, "mirror", "it is read by key only")
+	}
+	return nil
+}
