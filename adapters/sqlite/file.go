@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -56,6 +57,9 @@ type file struct {
 	id      fs.FileInfo // of the opened file: a path that leads elsewhere later is noticed
 	storeID string
 	readers *sql.DB
+
+	snapshots *snapshots
+	opener    atomic.Pointer[string] // the host that opened the store last; nil: none did since the file was opened
 }
 
 // look refuses what cannot be a database of ours before the engine touches it, and makes an empty file, private to us,
@@ -120,6 +124,7 @@ func (f *file) begin(l *link, s settings) error {
 	f.readers = sql.OpenDB(connector)
 	f.readers.SetMaxOpenConns(readers)
 	f.readers.SetMaxIdleConns(readers)
+	f.snapshots = newSnapshots(f, s)
 	return nil
 }
 

@@ -226,6 +226,13 @@ func (f *fold) flush() error {
 			return err
 		}
 	}
+	if len(f.graves) > 0 {
+		for _, family := range ports.Families {
+			if err := f.w.dropGraves(family); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

@@ -1,7 +1,7 @@
 package sqlite
 
 import (
-	"fmt"
+	"database/sql/driver"
 
 	"holdfast/ports"
 )
@@ -9,12 +9,13 @@ import (
 // maxGraves is how many tombstones of a family are kept; then the oldest go.
 const maxGraves = 1_000_000
 
-// gravesOf is the condition that picks a family's tombstones.
+// gravesOf is the condition that picks a family's tombstones: only items and manifests leave any.
 func gravesOf(f ports.Family) string {
+	kind := ports.KindItem
 	if f == ports.Manifest {
-		return `"Kind" = 'Manifest'`
+		kind = ports.KindManifest
 	}
-	return `"Kind" <> 'Manifest'`
+	return `"Kind" = '` + string(kind) + `'`
 }
 
 // bury writes a record's tombstone, or takes it away (change is nil). It must run in a transaction.
@@ -34,12 +35,34 @@ func (w *writer) bury(g grave, change *ports.Change) error {
 		return err
 	}
 	w.known.gone[family]++
-	if w.known.gone[family] <= w.graves {
+	return nil
+}
+
+// dropGraves lets the oldest tombstones of a family go where there are too many, and remembers of each host the highest Seq
+// among them: who has read less far may have missed a removal. It must run in a transaction.
+func (w *writer) dropGraves(f ports.Family) error {
+	over := w.known.gone[f] - w.graves
+	if over <= 0 {
 		return nil
 	}
-	removed, err = w.link.affected(fmt.Sprintf(
-		`DELETE FROM "UVGone" WHERE rowid IN (SELECT rowid FROM "UVGone" WHERE %s ORDER BY rowid LIMIT ?)`, gravesOf(family)),
-		w.known.gone[family]-w.graves)
-	w.known.gone[family] -= removed
+	dropped := map[string]uint64{}
+	if err := getJSON(w.link, keyDropped(f), &dropped); err != nil {
+		return err
+	}
+	oldest := `FROM "UVGone" WHERE ` + gravesOf(f) + ` ORDER BY rowid LIMIT ?`
+	err := w.link.query(`SELECT "ChangeHost", "ChangeSeq" `+oldest, func(row []driver.Value) error {
+		host, _ := row[0].(string)
+		seq, _ := row[1].(int64)
+		dropped[host] = max(dropped[host], uint64(seq))
+		return nil
+	}, over)
+	if err != nil {
+		return err
+	}
+	if err := setJSON(w.link, keyDropped(f), dropped); err != nil {
+		return err
+	}
+	removed, err := w.link.affected(`DELETE FROM "UVGone" WHERE rowid IN (SELECT rowid `+oldest+`)`, over)
+	w.known.gone[f] -= removed
 	return err
 }

@@ -15,6 +15,7 @@ import (
 //	Epochs/FAMILY/HOST            []ports.Epoch, oldest first
 //	Odd/FAMILY/HOST/SLOT          []ports.Decision that were not simply "stored", of one transaction
 //	Follower/FAMILY               ports.Position, as the last Put gave it
+//	Dropped/FAMILY                the highest Seq of a dropped tombstone, by host
 const keyStoreID = "StoreID"
 
 func keyNonce(host string) string { return "Nonce/" + host }
@@ -26,6 +27,7 @@ func keyMark(f ports.Family, host string) string   { return marksOf(f) + host }
 func keyEpochs(f ports.Family, host string) string { return "Epochs/" + string(f) + "/" + host }
 func oddsOf(f ports.Family, host string) string    { return "Odd/" + string(f) + "/" + host + "/" }
 func keyFollower(f ports.Family) string            { return "Follower/" + string(f) }
+func keyDropped(f ports.Family) string             { return "Dropped/" + string(f) }
 
 const (
 	readKey  = `SELECT "Value" FROM "UVHoldfast" WHERE "Key" = ?`

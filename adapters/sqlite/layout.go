@@ -22,6 +22,9 @@ type layout struct {
 	// Statements by key and by rowid.
 	findID, readID, deleteID string
 
+	// What a host changed after a Seq, of all keys and of one; see trail.
+	since, sinceOfKey string
+
 	list string // every column that a record is restored from, for SELECT: members and ours, or the whole text and ours
 	lean string // the same without opaque bodies
 	slim []int  // the members in lean
@@ -96,6 +99,7 @@ func newLayout(t *ports.Table) *layout {
 	}
 	l.readID = `SELECT "Deleted", ` + l.list + ` FROM "` + t.Name + `" WHERE rowid = ?`
 	l.deleteID = `DELETE FROM "` + t.Name + `" WHERE rowid = ?`
+	l.since, l.sinceOfKey = changesOf(t, l.list), changesOfKey(t)
 	return l
 }
 

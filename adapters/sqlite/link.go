@@ -182,11 +182,11 @@ func (l *link) once(text string) error {
 	return errors.Join(err, s.stmt.Close())
 }
 
-// query calls each with every row; the slice is reused.
-func (l *link) query(text string, each func(row []driver.Value) error, args ...any) (err error) {
+// rows begins a query; the caller closes it before the same text is asked again.
+func (l *link) rows(text string, args ...any) (driver.Rows, error) {
 	s, err := l.text(text)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, v := range args {
 		s.bind(v)
@@ -194,6 +194,12 @@ func (l *link) query(text string, each func(row []driver.Value) error, args ...a
 	rows, err := s.rows.QueryContext(context.Background(), s.args)
 	clear(s.args)
 	s.args = s.args[:0]
+	return rows, err
+}
+
+// query calls each with every row; the slice is reused.
+func (l *link) query(text string, each func(row []driver.Value) error, args ...any) (err error) {
+	rows, err := l.rows(text, args...)
 	if err != nil {
 		return err
 	}
@@ -235,7 +241,7 @@ func (l *link) word(text string, args ...any) (word string, err error) {
 	return word, err
 }
 
-// begin opens a write transaction (the DSN makes it IMMEDIATE).
+// begin opens a transaction; the DSN of a writer makes it IMMEDIATE.
 func (l *link) begin() (driver.Tx, error) {
 	return l.conn.(driver.ConnBeginTx).BeginTx(context.Background(), driver.TxOptions{})
 }

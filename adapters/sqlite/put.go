@@ -34,7 +34,7 @@ func (s *Store) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 			}
 			if refused != nil {
 				n--
-			} else if b.Position != nil {
+			} else if b.Position != nil && w.rules.HostID == "" { // else the store is the truth, and its own marks say how far it is
 				if err := setJSON(w.link, keyFollower(b.Family), b.Position); err != nil {
 					return err
 				}

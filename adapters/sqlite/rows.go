@@ -96,11 +96,7 @@ func (s *scanner) scan(rows *sql.Rows) (ports.Row, error) {
 	}
 	l, values := s.layout, s.values[s.lead:]
 	if !s.lean {
-		held, err := l.held(values)
-		if err != nil {
-			return ports.Row{}, err
-		}
-		return l.row(values, held), nil
+		return l.restore(values)
 	}
 	full := make([]any, l.members+len(l.table.Ours))
 	for i, at := range l.slim {
@@ -136,6 +132,15 @@ func (l *layout) projected(values []any) *ports.Held {
 		}
 	}
 	return h
+}
+
+// restore gives the whole row of values as SELECT list gives them.
+func (l *layout) restore(values []any) (ports.Row, error) {
+	held, err := l.held(values)
+	if err != nil {
+		return ports.Row{}, err
+	}
+	return l.row(values, held), nil
 }
 
 func (l *layout) row(values []any, h *ports.Held) ports.Row {

@@ -21,8 +21,11 @@ CREATE TABLE IF NOT EXISTS "UVGone" (
 	"Kind" TEXT NOT NULL, "Key" TEXT NOT NULL,
 	"ChangeHost" TEXT NOT NULL DEFAULT '', "ChangeSeq" INTEGER NOT NULL DEFAULT 0);
 CREATE UNIQUE INDEX IF NOT EXISTS "IX_UVGone_Key" ON "UVGone" ("Kind", "Key");
-CREATE INDEX IF NOT EXISTS "IX_UVGone_Change" ON "UVGone" ("ChangeHost", "ChangeSeq");
 CREATE TABLE IF NOT EXISTS "UVHoldfast" ("Key" TEXT NOT NULL PRIMARY KEY, "Value" TEXT NOT NULL DEFAULT '')`
+
+// goneByChange leads to the tombstones of a family that a host left after a Seq. The kind leads, because the Seqs of families
+// say nothing of each other.
+var goneByChange = ports.Index{Name: "IX_UVGone_Change", Columns: []string{"Kind", "ChangeHost", "ChangeSeq"}}
 
 func columnDDL(c ports.Column) string {
 	kind := "TEXT NOT NULL DEFAULT ''"
@@ -51,12 +54,12 @@ func tableColumns(t *ports.Table) []ports.Column {
 	return append(append(columns, t.Engine[1:]...), t.Ours...)
 }
 
-func indexDDL(t *ports.Table, x ports.Index) string {
+func indexDDL(table string, x ports.Index) string {
 	unique := ""
 	if x.Unique {
 		unique = "UNIQUE "
 	}
-	return fmt.Sprintf(`CREATE %sINDEX "%s" ON "%s" (%s)`, unique, x.Name, t.Name, quoted(x.Columns))
+	return fmt.Sprintf(`CREATE %sINDEX "%s" ON "%s" (%s)`, unique, x.Name, table, quoted(x.Columns))
 }
 
 // migrate brings the file to this version's schema, in one transaction, and gives its StoreID.
@@ -86,7 +89,7 @@ func mend(l *link) (storeID string, err error) {
 			return "", err
 		}
 		for _, x := range t.Indexes {
-			if err := mendIndex(l, t, x); err != nil {
+			if err := mendIndex(l, t.Name, x); err != nil {
 				return "", err
 			}
 		}
@@ -95,6 +98,9 @@ func mend(l *link) (storeID string, err error) {
 		if err := l.once(text); err != nil {
 			return "", err
 		}
+	}
+	if err := mendIndex(l, "UVGone", goneByChange); err != nil {
+		return "", err
 	}
 	if storeID, err = l.word(readKey, keyStoreID); err != nil {
 		return "", err
@@ -109,7 +115,7 @@ func mend(l *link) (storeID string, err error) {
 }
 
 // mendIndex makes an index that is not there, or has fewer columns.
-func mendIndex(l *link, t *ports.Table, x ports.Index) error {
+func mendIndex(l *link, table string, x ports.Index) error {
 	var present []string
 	err := l.query(`SELECT name FROM pragma_index_info(?) ORDER BY seqno`, func(row []driver.Value) error {
 		name, _ := row[0].(string)
@@ -124,7 +130,7 @@ func mendIndex(l *link, t *ports.Table, x ports.Index) error {
 			return err
 		}
 	}
-	return l.once(indexDDL(t, x))
+	return l.once(indexDDL(table, x))
 }
 
 func mendTable(l *link, t *ports.Table) error {

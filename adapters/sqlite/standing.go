@@ -63,8 +63,10 @@ func (s *Store) Open(ctx context.Context, o ports.Opening) error {
 		if err != nil {
 			w.rules = before
 			w.forget()
+			return err
 		}
-		return err
+		w.file.opener.Store(&o.HostID)
+		return nil
 	})
 }
 
@@ -84,7 +86,7 @@ func (w *writer) admit(op string, o *ports.Opening) error {
 			return err
 		}
 	}
-	return nil
+	return adopt(w.link)
 }
 
 func (w *writer) admitFamily(f ports.Family, o *ports.Opening) error {

@@ -52,6 +52,7 @@ func (s *Store) Describe(context.Context) (ports.Description, error) {
 		Families: ports.Families,
 		Powers:   ports.PowersOf(s),
 		Options:  options,
+		Slots:    0, // readers wait for nobody, and writers have one line
 	}, nil
 }
 
@@ -129,7 +130,7 @@ var (
 
 // letGo stops the writer and closes the file; what was in line fails with the reason.
 func (s *Store) letGo(reason error) error {
-	err := errors.Join(s.file.readers.Close(), s.work.stop(reason))
+	err := errors.Join(s.file.readers.Close(), s.file.snapshots.close(), s.work.stop(reason))
 	s.file, s.work = nil, nil
 	return err
 }
