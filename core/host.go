@@ -56,7 +56,13 @@ type Host struct {
 
 	families map[ports.Family]*family
 	link     *link
+	backends map[string]*backend // of the followers, by name
+	follows  []*follower
+	route    []string
+	routeBy  func(w *follower) ports.Position // how far a follower is for a read: what a head is compared with
 	exempt   *exemptions
+	repairs  repairs
+	claims   sync.Mutex // one claim at a time
 	retry    sync.Mutex // one retry of set-aside entries at a time
 
 	lostMu sync.Mutex
@@ -67,7 +73,7 @@ type Host struct {
 func New(c Config) (*Host, error) {
 	h := &Host{
 		version: c.Version, ack: c.Ack, retention: c.Retention, state: c.State, clock: c.Clock, log: c.Logger,
-		families: map[ports.Family]*family{}, exempt: newExemptions(), lost: map[ports.Family][]ports.Span{},
+		families: map[ports.Family]*family{}, backends: map[string]*backend{}, routeBy: byFresh, exempt: newExemptions(), lost: map[ports.Family][]ports.Span{},
 	}
 	if h.clock == nil {
 		h.clock = time.Now
@@ -95,7 +101,39 @@ func New(c Config) (*Host, error) {
 		h.families[name] = f
 	}
 	h.link = newLink(h, c.Local)
-	return h, nil
+	h.repairs.others = c.Followers
+	return h, h.addFollowers(c.Followers, c.Route)
+}
+
+// addFollowers makes a follower of each backend and family. Without a route the local store answers.
+func (h *Host) addFollowers(list []Follower, route []string) error {
+	h.route = route
+	for _, c := range list {
+		shared := &backend{}
+		h.backends[c.Name] = shared
+		for _, name := range ports.Families {
+			f := h.families[name]
+			if f == nil {
+				continue
+			}
+			w, err := newFollower(h, c, shared, f)
+			if err != nil {
+				return err
+			}
+			h.follows = append(h.follows, w)
+		}
+	}
+	return nil
+}
+
+// follower gives one backend's follower of a family; nil: there is none.
+func (h *Host) follower(name string, f ports.Family) *follower {
+	for _, w := range h.follows {
+		if w.Name == name && w.family.name == f {
+			return w
+		}
+	}
+	return nil
 }
 
 func (h *Host) shortID() string { return ports.HostIdentity{ID: h.hostID}.Short() }
@@ -106,6 +144,9 @@ func (h *Host) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { h.link.run(ctx) })
 	wg.Go(func() { h.keepHouse(ctx) })
+	for _, w := range h.follows {
+		wg.Go(func() { w.run(ctx) })
+	}
 	wg.Wait()
 	return h.remember()
 }

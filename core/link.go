@@ -25,9 +25,12 @@ type link struct {
 	storeID string
 	powers  ports.Description
 	downC   chan struct{} // closed while the store is known to be down
+	back    chan struct{} // closed when it is back
 	choice  bool          // accepting the store is what it waits for
 	accept  acceptance
 	poke    chan struct{}
+
+	targets map[ports.Family]uint64 // heads of the journals when the store was opened: it has what it once had from there on
 }
 
 // phase is where the connection stands.
@@ -41,7 +44,7 @@ const (
 )
 
 func newLink(h *Host, l Local) *link {
-	k := &link{Host: h, Local: l, name: l.Name, phase: waiting, detail: "not started yet", since: h.clock(), downC: make(chan struct{}), poke: make(chan struct{}, 1)}
+	k := &link{Host: h, Local: l, name: l.Name, phase: waiting, detail: "not started yet", since: h.clock(), downC: make(chan struct{}), back: make(chan struct{}), poke: make(chan struct{}, 1)}
 	close(k.downC)
 	return k
 }
@@ -65,9 +68,50 @@ func (k *link) enter(p phase, detail, remedy string) {
 	switch {
 	case isUp && !wasUp:
 		k.downC = make(chan struct{})
+		close(k.back)
 	case wasUp && !isUp:
 		close(k.downC)
+		k.back = make(chan struct{})
 	}
+}
+
+// aim notes how far the store must come before anybody may take it for the truth: it may have gone back.
+func (k *link) aim() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.targets = map[ports.Family]uint64{}
+	for name, f := range k.families {
+		k.targets[name] = f.head()
+	}
+}
+
+// upToDate waits until the store is there and has what it once had. It says false when ctx ended first.
+func (k *link) upToDate(ctx context.Context, f *family) bool {
+	for {
+		moved := f.moved.wait()
+		k.mu.Lock()
+		up, target, back := k.phase == ready, k.targets[f.name], k.back
+		k.mu.Unlock()
+		if up && f.committed.Load() >= target {
+			return true
+		}
+		if up {
+			back = nil
+		}
+		select {
+		case <-back:
+		case <-moved:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// store is the StoreID of the local store; "" before it was opened.
+func (k *link) store() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.storeID
 }
 
 func (k *link) now() (phase, string) {
@@ -127,6 +171,7 @@ func (k *link) run(ctx context.Context) {
 		case err == nil && k.health().Starts != life:
 			continue // the process was started meanwhile; which one was opened nobody knows
 		case err == nil:
+			k.aim()
 			for f, mark := range marks {
 				k.families[f].reached(mark.Seq)
 			}

@@ -3,46 +3,11 @@ package core
 import (
 	"bytes"
 	"context"
-	"time"
 
 	"holdfast/ports"
 )
 
-// Reads. The head of the family is taken once, when a read comes in; the answer reflects everything up to it, or says that
-// it may not.
-const (
-	freshWait = 250 * time.Millisecond  // for the local store's position
-	readLimit = 1500 * time.Millisecond // for the last backend of the route to answer
-)
-
-// read waits for a fresh enough local store and asks it.
-func (h *Host) read(ctx context.Context, f *family, key string, into Answer, ask func(ctx context.Context, store ports.LocalStore, a *Answer) error) Answer {
-	need := f.need(key)
-	fresh := h.awaitPosition(ctx, f, need)
-	ctx, cancel := context.WithTimeout(ctx, readLimit)
-	defer cancel()
-	a := into
-	err := ask(ctx, h.link.Store, &a)
-	switch code := ports.CodeOf(err); {
-	case code == ports.NotFound:
-		a.Situation = NotFound
-	case code.Permanent():
-		a.Situation, a.Err = Refused, ports.AsError(err)
-		return a
-	case err != nil:
-		e := *ports.AsError(err)
-		e.Code = ports.Unavailable // whatever it was, a caller can only ask again
-		a.Situation, a.Err = Unavailable, &e
-		return a
-	}
-	a.Backend, a.Stale = h.link.name, !fresh
-	if key != "" {
-		a.Incomplete = f.committer.asides.holds(key)
-	} else {
-		a.Incomplete = f.committer.asides.any()
-	}
-	return a
-}
+// Reads: what is asked of whichever backend answers.
 
 // awaitPosition waits until the local store has everything up to a Seq, and says whether it does.
 func (h *Host) awaitPosition(ctx context.Context, f *family, need uint64) bool {
@@ -70,8 +35,8 @@ func (h *Host) awaitPosition(ctx context.Context, f *family, need uint64) bool {
 
 // Item reads a work item.
 func (h *Host) Item(ctx context.Context, key string) Answer {
-	return h.read(ctx, h.families[ports.Queue], key, Answer{Payload: "WorkItem"}, func(ctx context.Context, s ports.LocalStore, a *Answer) error {
-		row, err := s.Item(ctx, key)
+	return read(ctx, h, ports.Queue, key, Answer{Payload: "WorkItem"}, func(ctx context.Context, r ports.ItemReader, a *Answer) error {
+		row, err := r.Item(ctx, key)
 		a.Value = shown(row)
 		return err
 	})
@@ -79,23 +44,23 @@ func (h *Host) Item(ctx context.Context, key string) Answer {
 
 // Items lists work items.
 func (h *Host) Items(ctx context.Context, q ports.ItemQuery) Answer {
-	return h.list(ctx, ports.Queue, "", "WorkItems", func(ctx context.Context, s ports.LocalStore) (ports.Page, error) { return s.Items(ctx, q) })
+	return list(ctx, h, ports.Queue, "", "WorkItems", func(ctx context.Context, r ports.ItemReader) (ports.Page, error) { return r.Items(ctx, q) })
 }
 
 // Events lists the events of a work item.
 func (h *Host) Events(ctx context.Context, q ports.EventQuery) Answer {
-	return h.list(ctx, ports.Queue, q.Key, "Events", func(ctx context.Context, s ports.LocalStore) (ports.Page, error) { return s.Events(ctx, q) })
+	return list(ctx, h, ports.Queue, q.Key, "Events", func(ctx context.Context, r ports.EventReader) (ports.Page, error) { return r.Events(ctx, q) })
 }
 
 // Attempts lists the attempts of a work item.
 func (h *Host) Attempts(ctx context.Context, q ports.AttemptQuery) Answer {
-	return h.list(ctx, ports.Queue, q.Key, "Attempts", func(ctx context.Context, s ports.LocalStore) (ports.Page, error) { return s.Attempts(ctx, q) })
+	return list(ctx, h, ports.Queue, q.Key, "Attempts", func(ctx context.Context, r ports.AttemptReader) (ports.Page, error) { return r.Attempts(ctx, q) })
 }
 
 // Manifest reads a manifest.
 func (h *Host) Manifest(ctx context.Context, key string) Answer {
-	return h.read(ctx, h.families[ports.Manifest], key, Answer{Payload: "Manifest"}, func(ctx context.Context, s ports.LocalStore, a *Answer) error {
-		row, err := s.Manifest(ctx, key)
+	return read(ctx, h, ports.Manifest, key, Answer{Payload: "Manifest"}, func(ctx context.Context, r ports.ManifestReader, a *Answer) error {
+		row, err := r.Manifest(ctx, key)
 		a.Value = shown(row)
 		return err
 	})
@@ -103,12 +68,12 @@ func (h *Host) Manifest(ctx context.Context, key string) Answer {
 
 // Manifests lists manifests.
 func (h *Host) Manifests(ctx context.Context, q ports.ManifestQuery) Answer {
-	return h.list(ctx, ports.Manifest, "", "Manifests", func(ctx context.Context, s ports.LocalStore) (ports.Page, error) { return s.Manifests(ctx, q) })
+	return list(ctx, h, ports.Manifest, "", "Manifests", func(ctx context.Context, r ports.ManifestReader) (ports.Page, error) { return r.Manifests(ctx, q) })
 }
 
-func (h *Host) list(ctx context.Context, name ports.Family, key, payload string, ask func(context.Context, ports.LocalStore) (ports.Page, error)) Answer {
-	return h.read(ctx, h.families[name], key, Answer{Payload: payload, List: true}, func(ctx context.Context, s ports.LocalStore, a *Answer) error {
-		page, err := ask(ctx, s)
+func list[R any](ctx context.Context, h *Host, name ports.Family, key, payload string, ask func(context.Context, R) (ports.Page, error)) Answer {
+	return read(ctx, h, name, key, Answer{Payload: payload, List: true}, func(ctx context.Context, r R, a *Answer) error {
+		page, err := ask(ctx, r)
 		if err != nil {
 			return err
 		}

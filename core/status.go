@@ -159,7 +159,7 @@ func (h *Host) Status() Status {
 			s.Families = append(s.Families, h.familyStatus(f, now))
 		}
 	}
-	s.Backends = []BackendStatus{h.link.status()}
+	s.Backends = append([]BackendStatus{h.link.status()}, h.followerStatuses(now)...)
 	s.Notices = s.notices()
 	return s
 }
@@ -221,9 +221,10 @@ func (s *Status) notices() (list []string) {
 		}
 	}
 	for _, b := range s.Backends {
-		if b.Remedy != "" {
+		if b.Local && b.Remedy != "" {
 			list = append(list, b.Name+": "+b.Detail+": "+b.Remedy)
 		}
+		list = append(list, b.notices()...)
 	}
 	return list
 }

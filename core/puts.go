@@ -1,0 +1,278 @@
+package core
+
+import (
+	"context"
+	"hash/maphash"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/ports"
+)
+
+// How changes are put: by key, in batches, in lanes; and what a Put that fails says of its keys.
+
+// group is what a page has of one key.
+type group struct {
+	key         string
+	rows        []ports.Row
+	first, last uint64 // Seqs of its changes
+}
+
+// groupRows gathers the rows of a page by key, in the order in which the keys first come; in a group the item comes first.
+func groupRows(rows []ports.Row) []group {
+	at := make(map[string]int, len(rows))
+	groups := make([]group, 0, len(rows))
+	for _, row := range rows {
+		i, known := at[row.Key]
+		if !known {
+			i = len(groups)
+			at[row.Key] = i
+			groups = append(groups, group{key: row.Key, first: row.Change.Seq})
+		}
+		g := &groups[i]
+		g.rows = append(g.rows, row)
+		g.first, g.last = min(g.first, row.Change.Seq), max(g.last, row.Change.Seq)
+		if row.Kind == ports.KindItem && !row.Gone && len(g.rows) > 1 {
+			copy(g.rows[1:], g.rows[:len(g.rows)-1])
+			g.rows[0] = row
+		}
+	}
+	return groups
+}
+
+// chunk is what one Put has.
+type chunk struct {
+	groups []group
+	rows   []ports.Row
+	alone  bool // one key under suspicion
+}
+
+// rowOverhead is what a row counts against the limit of a batch beside its key and body.
+const rowOverhead = 200
+
+// chunksOf cuts groups into Puts. A key that is larger than a batch has several; one under suspicion is alone.
+func chunksOf(groups []group, suspect func(key string) bool) (chunks []chunk) {
+	var c chunk
+	bytes := 0
+	flush := func() {
+		if len(c.rows) > 0 {
+			chunks = append(chunks, c)
+		}
+		c, bytes = chunk{}, 0
+	}
+	for _, g := range groups {
+		alone := suspect(g.key)
+		if alone {
+			flush()
+		}
+		for i, row := range g.rows {
+			size := len(row.Body) + len(row.Key) + rowOverhead
+			if len(c.rows) >= ports.MaxBatchEntries || len(c.rows) > 0 && bytes+size > ports.MaxBatchBytes {
+				flush()
+			}
+			if i == 0 || len(c.groups) == 0 {
+				c.groups = append(c.groups, group{key: g.key, first: g.first, last: g.last})
+			}
+			own := &c.groups[len(c.groups)-1]
+			own.rows = append(own.rows, row)
+			c.rows, c.alone = append(c.rows, row), alone
+			bytes += size
+		}
+		if alone {
+			flush()
+		}
+	}
+	flush()
+	return chunks
+}
+
+// without gives what is left of a chunk behind its first n rows, without a key.
+func (c chunk) without(n int, key string) chunk {
+	left := chunk{alone: c.alone}
+	for _, g := range c.groups {
+		kept := group{key: g.key, first: g.first, last: g.last}
+		for _, row := range g.rows {
+			if n > 0 {
+				n--
+			} else if g.key != key {
+				kept.rows = append(kept.rows, row)
+			}
+		}
+		if len(kept.rows) > 0 {
+			left.groups = append(left.groups, kept)
+			left.rows = append(left.rows, kept.rows...)
+		}
+	}
+	return left
+}
+
+var laneSeed = maphash.MakeSeed()
+
+// putAll puts groups, keys of different lanes at the same time, and then the position, if there is one. What may not be put is
+// recorded before the position is.
+func (s *session) putAll(ctx context.Context, groups []group, u urgency, position *ports.Position) error {
+	lanes := s.w.slots().lanes()
+	if lanes == 1 {
+		chunks := chunksOf(groups, s.trial.suspects)
+		for i, c := range chunks {
+			var at *ports.Position
+			if i == len(chunks)-1 {
+				at = position
+			}
+			if err := s.putChunk(ctx, c, u, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	split := make([][]group, lanes)
+	for _, g := range groups {
+		lane := maphash.String(laneSeed, g.key) % uint64(lanes)
+		split[lane] = append(split[lane], g)
+	}
+	all, laneCtx := errgroup.WithContext(ctx)
+	for _, lane := range split {
+		all.Go(func() error {
+			for _, c := range chunksOf(lane, s.trial.suspects) {
+				if err := s.putChunk(laneCtx, c, u, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil || position == nil || len(groups) == 0 {
+		return err
+	}
+	return s.putChunk(ctx, chunk{}, u, position)
+}
+
+// putChunk puts one chunk. A row that the store refuses for good makes its key unsettled, and the rest goes on.
+func (s *session) putChunk(ctx context.Context, c chunk, u urgency, position *ports.Position) error {
+	for len(c.rows) > 0 || position != nil {
+		if position != nil {
+			if err := s.w.keys.keep(); err != nil {
+				return needing(err)
+			}
+		}
+		applied, err := s.call(ctx, c, u, position)
+		if n := applied.Done; n < 0 || n > len(c.rows) || err == nil && n < len(c.rows) {
+			applied.Done = 0
+			err = ports.Errorf(ports.Internal, s.w.Name, "a Put of %d rows was answered as done for %d", len(c.rows), n)
+		}
+		s.w.count(applied.Done)
+		switch {
+		case err == nil:
+			s.trial.passed(c.groups)
+			if position != nil {
+				s.w.told(*position)
+			}
+			return nil
+		case applied.Done == len(c.rows), !ports.CodeOf(err).Permanent():
+			return s.judge(ctx, c.without(applied.Done, ""), err)
+		}
+		row := c.rows[applied.Done]
+		if err := s.refuse(groupOf(c.groups, row.Key), ports.RefusedKey, err); err != nil {
+			return err
+		}
+		c = c.without(applied.Done, row.Key)
+	}
+	return nil
+}
+
+func groupOf(groups []group, key string) group {
+	for _, g := range groups {
+		if g.key == key {
+			return g
+		}
+	}
+	return group{key: key}
+}
+
+// refuse makes a key unsettled.
+func (s *session) refuse(g group, kind ports.UnsettledKind, err error) error {
+	why := ports.AsError(err)
+	if err := s.w.keys.refuse(g.key, kind, why, g.first, g.last, s.w.host.clock()); err != nil {
+		return needing(err)
+	}
+	s.w.host.log.Warn("a backend does not take a key; the others have it, see `holdfast unsettled list`",
+		"name", s.w.Name, "family", s.w.family.name, "code", why.Code, "reason", why.Message)
+	return nil
+}
+
+// putDeadline is how long a Put is waited for; large ones get longer.
+const putDeadline = 5 * time.Second
+
+// call makes one Put. One that is not answered in time goes on by itself: its keys are in doubt until it is answered or can no
+// longer take effect.
+func (s *session) call(ctx context.Context, c chunk, u urgency, position *ports.Position) (ports.Applied, error) {
+	w, slots := s.w, s.w.slots()
+	if err := slots.take(ctx, u); err != nil {
+		return ports.Applied{}, err
+	}
+	size := 0
+	for i := range c.rows {
+		size += len(c.rows[i].Body)
+	}
+	patience := putDeadline + time.Duration(size>>23)*time.Second
+	type answer struct {
+		applied ports.Applied
+		err     error
+	}
+	sent, got := w.host.clock(), make(chan answer, 1)
+	long, cancel := context.WithTimeout(s.life, patience+doubtFor)
+	w.late.Go(func() {
+		defer slots.give()
+		applied, err := w.Store.Put(long, ports.Batch{Family: w.family.name, Rows: c.rows, Position: position})
+		cancel()
+		got <- answer{applied, err}
+	})
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	why := "a Put had no answer in time"
+	select {
+	case a := <-got:
+		if unknownOutcome(a.err) {
+			w.keys.doubt(c.without(max(a.applied.Done, 0), "").groups, "a Put ended without an answer: "+a.err.Error(), sent)
+		}
+		return a.applied, a.err
+	case <-timer.C:
+	case <-ctx.Done():
+		why = "the host stopped waiting for a Put"
+	}
+	w.keys.doubt(c.groups, why, sent)
+	w.late.Go(func() {
+		if a := <-got; !unknownOutcome(a.err) {
+			w.keys.over(c.groups, sent)
+			notify(w.poke)
+		}
+	})
+	if ctx.Err() != nil {
+		return ports.Applied{}, ctx.Err()
+	}
+	return ports.Applied{}, ports.Errorf(ports.Deadline, w.Name, "a Put of %d rows had no answer for %s", len(c.rows), patience)
+}
+
+// unknownOutcome says whether a Put that ended so may still take effect.
+func unknownOutcome(err error) bool {
+	switch ports.CodeOf(err) {
+	case ports.BackendGone, ports.Deadline, ports.Canceled, ports.Internal:
+		return err != nil
+	}
+	return false
+}
+
+// count adds to what was put.
+func (w *follower) count(rows int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.copied += uint64(rows)
+}
+
+// told notes the position that the store has now.
+func (w *follower) told(p ports.Position) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stored = p
+}

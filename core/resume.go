@@ -1,0 +1,71 @@
+package core
+
+import (
+	"maps"
+
+	"holdfast/ports"
+)
+
+// Where a follower goes on: pure functions over positions.
+
+// start is where a session begins.
+type start struct {
+	from ports.Position // zero: everything is copied
+	why  string         // of a beginning at zero, for the log; "" for an ordinary one
+	// doubtful says that Puts of an earlier host may still take effect: the keys of the pages up to reached, and of the one
+	// behind it, are in doubt.
+	doubtful bool
+	reached  ports.Position
+	blank    bool // the store had nothing of ours, and can have missed no removal
+}
+
+// startOf compares what the host knows of a follower with what the follower's store says.
+func startOf(known ports.FollowerMark, met bool, store ports.Position) start {
+	s := start{reached: store, doubtful: known.Putting, blank: len(store.Seqs) == 0 && len(known.Position.Seqs) == 0}
+	holds := store.StoreID != "" // a store that cannot hold a position says nothing of itself
+	switch {
+	case !met:
+		if len(store.Seqs) > 0 {
+			s.why = "its position is not known here"
+		}
+		s.doubtful = len(store.Seqs) > 0
+	case holds && store.StoreID != known.Position.StoreID:
+		if known.Position.StoreID != "" {
+			s.why = "it is another store than before"
+		}
+	case holds && len(store.Seqs) == 0:
+		if len(known.Position.Seqs) > 0 {
+			s.why = "its store lost its position"
+		}
+	case !holds || store.Covers(known.Position):
+		s.from = known.Position
+	case !store.Covers(ports.Position{Seqs: known.Repaired}):
+		s.why = "its store is an older copy, from before keys were put out of order"
+	default:
+		s.from = lower(known.Position, store)
+	}
+	s.from.StoreID = store.StoreID
+	if len(s.from.Seqs) == 0 {
+		s.reached = ports.Position{} // one page; what is behind it comes again anyway
+	}
+	return s
+}
+
+// lower is the position that is behind both. A host that one of them does not name is not known at all.
+func lower(a, b ports.Position) ports.Position {
+	if a.Covers(b) {
+		a, b = b, a
+	}
+	p := ports.Position{StoreID: a.StoreID, Epoch: a.Epoch, Seqs: map[string]uint64{}}
+	for host, seq := range a.Seqs {
+		if other, ok := b.Seqs[host]; ok {
+			p.Seqs[host] = min(seq, other)
+		}
+	}
+	return p
+}
+
+// samePosition says whether two positions are equal.
+func samePosition(a, b ports.Position) bool {
+	return a.StoreID == b.StoreID && a.Epoch == b.Epoch && maps.Equal(a.Seqs, b.Seqs)
+}

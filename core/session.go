@@ -1,0 +1,373 @@
+package core
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"holdfast/ports"
+)
+
+// session is one stretch of copying, from the moment at which a follower's store is found until something breaks.
+type session struct {
+	w     *follower
+	life  context.Context // of the follower: a Put that is not answered outlives the session
+	trial *trial
+
+	begin start
+	at    ports.Position // where the next page resumes
+	limit int            // rows of the next page
+	fetch sync.WaitGroup
+	next  time.Time // when a key is to be put again
+}
+
+func newSession(w *follower, life context.Context) *session {
+	return &session{w: w, life: life, trial: &w.trial, limit: firstLimit}
+}
+
+// Numbers of a session.
+const (
+	openDeadline  = 30 * time.Second // for the store to say where it is
+	fetchDeadline = 10 * time.Second
+	firstLimit    = 64
+	headTime      = 50 * time.Millisecond // of a page at the head,
+	behindTime    = time.Second           // and of one far behind it
+	othersEvery   = time.Second           // a look for changes of other hosts
+	choresAtOnce  = 32
+)
+
+// run copies until ctx ends or something breaks.
+func (s *session) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer s.fetch.Wait()
+	defer cancel()
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	s.w.tell(happening{kind: opened})
+	pages := s.ask(ctx, s.at)
+	for {
+		page, err := s.await(ctx, pages)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case ports.CodeOf(err) == ports.Conflict:
+			if err := s.fromZero(err); err != nil {
+				return err
+			}
+			pages = s.ask(ctx, s.at)
+			continue
+		case err != nil:
+			pages = s.ask(ctx, s.at) // the local store's trouble is not the follower's
+			continue
+		}
+		if page.End == nil {
+			pages = s.ask(ctx, page.Through)
+		}
+		if err := s.put(ctx, &page); err != nil {
+			return err
+		}
+		if err := s.chores(ctx); err != nil {
+			return err
+		}
+		if page.End != nil {
+			if err := s.rest(ctx, page.End); err != nil {
+				return err
+			}
+			pages = s.ask(ctx, s.at)
+		}
+	}
+}
+
+// open finds the store and decides where to resume.
+func (s *session) open(ctx context.Context) error {
+	w := s.w
+	if !w.host.link.upToDate(ctx, w.family) {
+		return ctx.Err()
+	}
+	asked, cancel := context.WithTimeout(ctx, openDeadline)
+	defer cancel()
+	position, err := w.Store.Position(asked, w.family.name)
+	if err != nil {
+		return err
+	}
+	if err := w.host.claim(w, position.StoreID); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	s.begin = startOf(w.mark, w.met, position)
+	if w.zero != "" {
+		s.begin.from, s.begin.why = ports.Position{StoreID: position.StoreID}, w.zero
+		w.zero = ""
+	}
+	s.at = s.begin.from
+	w.mark.Position, w.mark.Putting, w.met, w.dirty = s.at, true, true, true
+	w.stored, w.fresh = position, ports.Position{}
+	w.mu.Unlock()
+	if s.begin.why != "" {
+		w.host.log.Info("everything is copied again", "name", w.Name, "family", w.family.name, "reason", s.begin.why)
+	}
+	if len(s.at.Seqs) == 0 {
+		w.keys.retry("")
+	}
+	return w.remember(true)
+}
+
+// fromZero begins again when the local store does not know the position: it belongs to another history.
+func (s *session) fromZero(why error) error {
+	if len(s.at.Seqs) == 0 {
+		return why // zero is a position of every store
+	}
+	w := s.w
+	w.host.log.Info("everything is copied again", "name", w.Name, "family", w.family.name, "reason", why)
+	s.at = ports.Position{StoreID: s.at.StoreID}
+	w.mu.Lock()
+	w.mark.Position, w.fresh, w.dirty = s.at, ports.Position{}, true
+	w.mu.Unlock()
+	w.keys.retry("")
+	return w.remember(true)
+}
+
+// fetched is the answer to a question for changes.
+type fetched struct {
+	page ports.ChangePage
+	err  error
+}
+
+// ask has the next page fetched while the one before it is put.
+func (s *session) ask(ctx context.Context, after ports.Position) <-chan fetched {
+	answer := make(chan fetched, 1)
+	s.fetch.Go(func() {
+		page, err := s.changes(ctx, ports.ChangesQuery{Family: s.w.family.name, After: after, Limit: s.limit * s.w.slots().lanes()})
+		answer <- fetched{page, err}
+	})
+	return answer
+}
+
+// changes asks the local store, once it is there and has what it once had.
+func (s *session) changes(ctx context.Context, q ports.ChangesQuery) (ports.ChangePage, error) {
+	if !s.w.host.link.upToDate(ctx, s.w.family) {
+		return ports.ChangePage{}, ctx.Err()
+	}
+	limited, cancel := context.WithTimeout(ctx, fetchDeadline)
+	defer cancel()
+	page, err := s.w.host.link.Store.Changes(limited, q)
+	if err != nil && ports.CodeOf(err) != ports.Conflict {
+		pause(ctx, firstPause)
+	}
+	return page, err
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+func (s *session) await(ctx context.Context, pages <-chan fetched) (ports.ChangePage, error) {
+	select {
+	case f := <-pages:
+		return f.page, f.err
+	case <-ctx.Done():
+		return ports.ChangePage{}, ctx.Err()
+	}
+}
+
+// put puts a page and moves the position over it.
+func (s *session) put(ctx context.Context, page *ports.ChangePage) error {
+	w := s.w
+	began, after := w.host.clock(), s.at
+	s.missRemovals(page)
+	send, recopy := s.sort(groupRows(page.Rows))
+	if s.begin.doubtful {
+		// A Put of the host before this one may still be on its way with any of these keys.
+		w.keys.doubt(send, "a host ended while a Put had no answer", began)
+		s.next = time.Time{}
+		s.begin.doubtful = !after.Covers(s.begin.reached)
+	}
+	u := ofCatchUp
+	if page.End != nil {
+		u = ofHead
+	}
+	through := page.Through
+	through.StoreID = s.at.StoreID
+	for _, key := range recopy {
+		if err := s.copyKey(ctx, key, u); err != nil {
+			return err
+		}
+	}
+	if err := s.putAll(ctx, send, u, &through); err != nil {
+		return err
+	}
+	if err := w.keys.keep(); err != nil {
+		return needing(err)
+	}
+	s.at = through
+	w.advance(through)
+	s.adapt(len(page.Rows), w.host.clock().Sub(began), page.End != nil)
+	return w.remember(through.StoreID == "")
+}
+
+// sort gives the groups that are put, and the keys that are copied whole: those that a person gave up, which changed again.
+func (s *session) sort(groups []group) (send []group, recopy []string) {
+	for i := range groups {
+		g := &groups[i]
+		switch s.w.keys.kind(g.key) {
+		case ports.RefusedKey, ports.PoisonKey:
+			s.w.keys.moved(g)
+		case ports.DiscardedKey:
+			recopy = append(recopy, g.key)
+		default:
+			send = append(send, *g)
+		}
+	}
+	return send, recopy
+}
+
+// missRemovals notices that the local store has forgotten removals which the follower's store never heard of.
+func (s *session) missRemovals(page *ports.ChangePage) {
+	if s.begin.blank || s.at.Covers(ports.Position{Seqs: page.Dropped}) {
+		return
+	}
+	w := s.w
+	w.mu.Lock()
+	told := w.mark.Doubtful
+	w.mark.Doubtful, w.dirty = true, true
+	w.mu.Unlock()
+	if !told {
+		w.host.log.Warn("a backend may have records that were removed while it was away; it answers no reads until it was verified",
+			"name", w.Name, "family", w.family.name)
+	}
+}
+
+// adapt makes the next page as large as the store takes in the time that a page may have.
+func (s *session) adapt(rows int, took time.Duration, head bool) {
+	target := behindTime
+	if head {
+		target = headTime
+	}
+	switch {
+	case took > target:
+		s.limit = max(1, s.limit/2)
+	case rows >= s.limit && took < target/2:
+		s.limit = min(2*s.limit, ports.MaxBatchEntries)
+	}
+}
+
+// advance moves the position.
+func (w *follower) advance(p ports.Position) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mark.Position, w.dirty = p, true
+}
+
+// rest is the follower at the head: it has everything, and waits for more.
+func (s *session) rest(ctx context.Context, end *ports.Position) error {
+	w := s.w
+	w.mu.Lock()
+	w.fresh = *end
+	w.mark.FreshMs, w.dirty = w.host.clock().UnixMilli(), true
+	w.mu.Unlock()
+	w.tell(happening{kind: caughtUp})
+	mine := w.host.hostID
+	for {
+		moved := w.family.moved.wait()
+		if w.family.committed.Load() > end.Seqs[mine] {
+			return nil
+		}
+		wait := s.next.Sub(w.host.clock())
+		if len(end.Seqs) > 1 {
+			wait = min(wait, othersEvery)
+		}
+		wait = min(max(wait, 0), keepEvery)
+		timer := time.NewTimer(wait)
+		select {
+		case <-moved:
+		case <-w.poke:
+			s.next = time.Time{}
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := w.remember(false); err != nil {
+			return err
+		}
+		if err := s.chores(ctx); err != nil {
+			return err
+		}
+		if len(end.Seqs) > 1 && wait == othersEvery {
+			return nil
+		}
+	}
+}
+
+// chores copies keys again that are due: what a person wants tried, and what was in doubt for long enough.
+func (s *session) chores(ctx context.Context) error {
+	w := s.w
+	select {
+	case <-w.poke:
+		s.next = time.Time{}
+	default:
+	}
+	for {
+		now := w.host.clock()
+		if now.Before(s.next) {
+			return nil
+		}
+		keys, next := w.keys.due(now, choresAtOnce)
+		s.next = now.Add(next)
+		for _, key := range keys {
+			if err := s.copyKey(ctx, key, ofCatchUp); err != nil {
+				return err
+			}
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+	}
+}
+
+// copyKey brings one key to its present state, and settles it. The local store's trouble leaves it for later.
+func (s *session) copyKey(ctx context.Context, key string, u urgency) error {
+	w := s.w
+	sent := w.host.clock()
+	w.keys.tried(key)
+	q, put := ports.ChangesQuery{Family: w.family.name, Key: key}, false
+	for done := false; !done; {
+		page, err := s.changes(ctx, q)
+		if err != nil {
+			w.keys.retry(key)
+			s.next = w.host.clock().Add(othersEvery)
+			return ctx.Err()
+		}
+		done = page.End != nil
+		var at *ports.Position
+		if done && len(s.at.Seqs) > 0 {
+			at = &s.at
+		}
+		if err := s.putAll(ctx, groupRows(page.Rows), u, at); err != nil {
+			w.keys.retry(key)
+			return err
+		}
+		if w.keys.failed(key) {
+			return nil // refused again, or for another reason
+		}
+		put = put || len(page.Rows) > 0
+		q.After = page.Through
+	}
+	if put {
+		w.repaired(s.at)
+	}
+	return w.keys.settle(sent, key)
+}
+
+// repaired notes that a key was put outside the order of changes.
+func (w *follower) repaired(at ports.Position) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mark.Repaired, w.dirty = at.Seqs, true
+}
