@@ -25,7 +25,10 @@ type Promise struct {
 
 // Begin takes a call in: a write is checked, stamped and given its place in the journal, in the order of calls. A read is
 // carried out by Wait, after the writes that were answered before it.
-func (h *Host) Begin(call Call) *Promise {
+func (h *Host) Begin(call Call) *Promise { return h.begin(call, h.ack == AckLocal) }
+
+// begin is Begin; awaited says whether Wait gives the decision of a write.
+func (h *Host) begin(call Call, awaited bool) *Promise {
 	p := &Promise{host: h, began: time.Now()}
 	if !call.Action.IsWrite() {
 		p.read = func(ctx context.Context) Answer { return h.readAction(ctx, &call) }
@@ -44,9 +47,9 @@ func (h *Host) Begin(call Call) *Promise {
 	c.stampGUID(&call.Source)
 	c.entry.Host = h.shortID()
 	p.family, p.class = f, c.entry.Class
-	p.receipt, p.waiter, p.seq, err = f.append(c.entry, h.clock(), h.ack == AckLocal)
+	p.receipt, p.waiter, p.seq, err = f.append(c.entry, h.clock(), awaited)
 	if ports.CodeOf(err) == ports.Full && h.makeRoom(f) {
-		p.receipt, p.waiter, p.seq, err = f.append(c.entry, h.clock(), h.ack == AckLocal)
+		p.receipt, p.waiter, p.seq, err = f.append(c.entry, h.clock(), awaited)
 	}
 	if err != nil {
 		return p.with(refusal(err))

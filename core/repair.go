@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"time"
 
 	"holdfast/ports"
@@ -71,6 +70,8 @@ type Adopted struct {
 	Looked  int64 // records of the backend
 	Equal   int64 // that the local store had already, equal
 	Taken   int64 // written again through the journal, as a re-flush
+	Expired int64 // that the local store had once and does not take again
+	Ignored int64 // that are about work which persistence itself causes
 	Refused int64 // that the Door or the local store refused
 }
 
@@ -85,41 +86,3 @@ type Exactness struct {
 const maxDifferences = 1000
 
 var errNotYet = ports.Errorf(ports.Unimplemented, "", "not there yet")
-
-// UnsettledKeys lists the unsettled keys of a backend and family, after a key.
-func (h *Host) UnsettledKeys(backend string, f ports.Family, after string, limit int) ([]UnsettledStatus, error) {
-	return nil, errNotYet
-}
-
-// RetryUnsettled has a key copied again, or all of a backend's family with an empty key, and says how many.
-func (h *Host) RetryUnsettled(backend string, f ports.Family, key string) (int, error) {
-	return 0, errNotYet
-}
-
-// DiscardUnsettled gives a key up: the backend does not have it, and reads of it go elsewhere.
-func (h *Host) DiscardUnsettled(backend string, f ports.Family, key string) error {
-	return errNotYet
-}
-
-// Resync copies everything to a backend again, from zero. Nothing is removed from it.
-func (h *Host) Resync(backend string) error { return errNotYet }
-
-// ResyncExact removes what only the backend has, if it is as many records as confirm says; else it only counts them.
-func (h *Host) ResyncExact(ctx context.Context, backend string, confirm int64, tell func(Progress)) (Exactness, error) {
-	return Exactness{}, errNotYet
-}
-
-// Verify compares two backends by key, in both directions.
-func (h *Host) Verify(ctx context.Context, a, b string, tell func(Progress)) (Verification, error) {
-	return Verification{}, errNotYet
-}
-
-// Copy brings everything that one backend has to another that is not the local store.
-func (h *Host) Copy(ctx context.Context, from, to string, tell func(Progress)) (Copied, error) {
-	return Copied{}, errNotYet
-}
-
-// Adopt takes what a backend has, and the local store has not or not so, into the local store, as a re-flush.
-func (h *Host) Adopt(ctx context.Context, backend string, tell func(Progress)) (Adopted, error) {
-	return Adopted{}, errNotYet
-}
