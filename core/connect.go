@@ -35,6 +35,7 @@ type course struct {
 	choice bool                    // accepting the store is one of those things
 	resume map[ports.Family]uint64 // positions to move the store to
 	lost   map[ports.Family]ports.Span
+	mends  bool   // what is lost may be taken back from followers
 	note   string // what happened, for the log; "" when nothing did
 }
 
@@ -56,6 +57,7 @@ func decideCourse(e encounter) course {
 	case same && e.met && len(e.nonces) > 0 && e.standing.Nonce != e.nonces[0]:
 		c.note = "the local store is an older copy; it is brought forward from the journal"
 	}
+	c.mends = same || e.standing.Empty
 	for f, b := range e.journals {
 		mark := e.standing.Marks[f].Seq
 		had := e.known.Marks[f].Seq

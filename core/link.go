@@ -233,33 +233,55 @@ func (o *outage) end(k *link) {
 
 // open finds the store and makes it ready for commits.
 func (k *link) open(ctx context.Context) (map[ports.Family]ports.Mark, error) {
+	standing, plan, err := k.meet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if plan.mends && len(plan.lost) > 0 {
+		if err := k.mend(ctx, standing, &plan); err != nil {
+			return nil, err
+		}
+	}
+	return k.admit(ctx, standing, plan)
+}
+
+// meet finds the store and decides how to go on with it.
+func (k *link) meet(ctx context.Context) (standing ports.Standing, plan course, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
 	description, err := k.Store.Describe(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		standing, err = k.Store.Stand(ctx, k.hostID)
 	}
-	standing, err := k.Store.Stand(ctx, k.hostID)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		plan, err = k.decide(standing)
 	}
-	plan, err := k.decide(standing)
 	if err != nil {
-		return nil, err
+		return standing, plan, err
 	}
 	k.mu.Lock()
 	k.choice = plan.choice
 	k.mu.Unlock()
 	if plan.wait != "" {
 		k.enter(needsOne, plan.wait, plan.remedy)
-		return nil, ports.Errorf(ports.Unavailable, "local store", "%s", plan.wait)
+		return standing, plan, ports.Errorf(ports.Unavailable, "local store", "%s", plan.wait)
 	}
-	if p, _ := k.now(); p != ready {
+	if p, _ := k.now(); p != ready && p != needsOne {
 		k.enter(opening, "", "")
 	}
 	k.mu.Lock()
 	k.powers = description // a disk too full for what follows can be pruned
 	k.mu.Unlock()
+	return standing, plan, nil
+}
+
+// admit makes the store ready for this start of the host.
+func (k *link) admit(ctx context.Context, standing ports.Standing, plan course) (map[ports.Family]ports.Mark, error) {
+	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	if p, _ := k.now(); p != ready {
+		k.enter(opening, "", "")
+	}
 	if err := k.settleSeqs(standing, plan); err != nil {
 		return nil, err
 	}
@@ -275,7 +297,7 @@ func (k *link) open(ctx context.Context) (map[ports.Family]ports.Mark, error) {
 		b := family.journal.Bounds()
 		epochs[f] = ports.Epoch{ID: b.Epoch, From: b.EpochFrom}
 	}
-	err = k.Store.Open(ctx, ports.Opening{
+	err := k.Store.Open(ctx, ports.Opening{
 		HostID: k.hostID, Nonce: standing.Nonce, Next: k.nonce, Epochs: epochs, Resume: plan.resume, Retention: k.retention,
 	})
 	if err != nil {
