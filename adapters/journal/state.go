@@ -7,8 +7,10 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/hashicorp/go-hclog"
 	bolt "go.etcd.io/bbolt"
 
 	"holdfast/ports"
@@ -20,10 +22,18 @@ import (
 //	nonces counter (8 bytes)   text, the highest counter is the newest
 //	local  mark                JSON of ports.LocalMark
 //	lost   Queue, Manifest     JSON of spans, ascending
-//	aside-Queue, aside-Manifest   Seq (8 bytes): see state_aside.go
+//	aside-FAMILY   Seq (8 bytes)   see state_aside.go
+//	follower-FAMILY, copy          see state_follower.go
+//	unsettled-FAMILY, tally-FAMILY see state_unsettled.go
+//	assignment, mirror             see state_assignment.go, mirror.go
 type State struct {
 	db      *bolt.DB
+	log     hclog.Logger
+	now     func() time.Time
 	damaged []string
+
+	positions   positionsMirror
+	assignments assignmentsMirror
 
 	mu     sync.Mutex // held over every change, so that the two figures stay right
 	asides int
@@ -145,8 +155,9 @@ func (s *State) AddLost(f ports.Family, span ports.Span) error {
 	})
 }
 
-// Close closes the file.
+// Close writes the mirror that may still be behind, and closes the file.
 func (s *State) Close() error {
+	s.closeMirrors()
 	if err := s.db.Close(); err != nil {
 		return diskError("state: close", err)
 	}
@@ -212,10 +223,12 @@ func seal(value []byte) []byte {
 
 func unseal(b []byte) ([]byte, error) {
 	if len(b) < 4 || crc32.Checksum(b[4:], castagnoli) != binary.LittleEndian.Uint32(b) {
-		return nil, ports.Errorf(ports.Internal, "", "a value in state.db is damaged")
+		return nil, errValue
 	}
 	return b[4:], nil
 }
+
+var errValue = ports.Errorf(ports.Internal, "", "a value in state.db is damaged")
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 

@@ -1,19 +1,17 @@
 package journal
 
 import (
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"syscall"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sys/unix"
 
 	"holdfast/ports"
 )
@@ -46,68 +44,104 @@ func OpenState(dir string, o StateOptions) (*State, error) {
 		return nil, err
 	}
 	if damage != nil {
-		if s, err = replace(path, s, damage, o); err != nil {
+		if s, err = replace(path, damage, o); err != nil {
 			return nil, err
 		}
 	}
 	if fresh || damage != nil {
 		if err := syncDir(dir); err != nil {
-			return nil, errors.Join(diskError("state: open", err), s.Close())
+			return nil, errors.Join(diskError("state: open", err), s.db.Close())
 		}
 	}
-	aside, _ := filepath.Glob(path + asideMark + "*") // in order of time
-	for i, file := range aside {
-		if i < len(aside)-keepAside && os.Remove(file) == nil {
-			continue
-		}
-		s.damaged = append(s.damaged, filepath.Base(file))
+	s.log, s.now = o.Logger, o.Now
+	if err := s.openMirrors(dir); err != nil {
+		return nil, errors.Join(err, s.db.Close())
 	}
+	s.damaged = asideFiles(dir, stateName, positionsName, assignmentsName)
 	return s, nil
 }
 
-// openState opens a file and checks it. Of a damaged file s is what could be opened of it, perhaps nil.
+// openState looks through a file and opens it. It is never opened when it is damaged.
 func openState(path string) (s *State, damage, err error) {
-	if damage = cutShort(path); damage != nil {
+	found, err := look(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if damage = found.damage(); damage != nil {
 		return nil, damage, nil
 	}
-	s = &State{}
+	s = &State{asides: found.asides, bytes: found.bytes}
 	damage = guarded(func() error {
-		s.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: 2 * time.Second, FreelistType: bolt.FreelistMapType})
+		s.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait, FreelistType: bolt.FreelistMapType})
 		if err == nil {
 			s.db.AllocSize = 1 << 20 // it must fit on a small disk
 		}
 		return nil
 	})
-	var system syscall.Errno
 	switch {
 	case damage != nil: // what bbolt had opened before it panicked stays open
 		return nil, damage, nil
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, nil, ports.Errorf(ports.Conflict, "state: open", "%s is in use by another process", path)
-	case errors.As(err, &system) && system != syscall.EIO:
-		return nil, nil, diskError("state: open", err)
+		return nil, nil, inUse(path)
 	case err != nil:
-		return nil, err, nil
+		return nil, nil, diskError("state: open", err)
 	}
 	if err := s.update("prepare", prepare); err != nil {
-		if code := ports.CodeOf(err); code == ports.Full {
-			return nil, nil, errors.Join(err, s.db.Close())
-		}
-		return s, err, nil
-	}
-	if err := s.check(); err != nil {
-		return s, err, nil
+		return nil, nil, errors.Join(err, s.db.Close())
 	}
 	return s, nil, nil
 }
 
-// prepare makes what is missing in a new file.
-func prepare(tx *bolt.Tx) error {
-	names := [][]byte{bucketHost, bucketNonces, bucketLocal, bucketLost}
-	for _, f := range ports.Families {
-		names = append(names, asideBucket(f))
+// lockWait is how long another process may hold the file.
+const lockWait = 2 * time.Second
+
+func inUse(path string) error {
+	return ports.Errorf(ports.Conflict, "state: open", "%s is in use by another process", path)
+}
+
+// look goes through a file under the lock that bbolt itself takes. One that is not there, or has nothing in it, is bbolt's
+// to make.
+func look(path string) (*reading, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &reading{}, nil
 	}
-	for _, name := range names {
+	if err != nil {
+		return nil, diskError("state: open", err)
+	}
+	defer file.Close() // and with it the lock
+	for begun := time.Now(); ; time.Sleep(lockWait / 40) {
+		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, diskError("state: open", err)
+		}
+		if time.Since(begun) > lockWait {
+			return nil, inUse(path)
+		}
+	}
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return &reading{}, nil
+	}
+	found, err := readState(file, false)
+	if err != nil {
+		return nil, diskError("state: open", err)
+	}
+	return found, nil
+}
+
+func allBuckets() [][]byte {
+	names := [][]byte{bucketHost, bucketNonces, bucketLocal, bucketLost, bucketCopies, bucketAssignments, bucketMirrors}
+	for _, f := range ports.Families {
+		names = append(names, asideBucket(f), followerBucket(f), unsettledBucket(f), tallyBucket(f))
+	}
+	return names
+}
+
+// prepare makes what is missing in a file.
+func prepare(tx *bolt.Tx) error {
+	for _, name := range allBuckets() {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err
 		}
@@ -116,112 +150,4 @@ func prepare(tx *bolt.Tx) error {
 		return host.Put(keyID, seal([]byte(uuid.NewString())))
 	}
 	return nil
-}
-
-// check goes through every page and every value but the set-aside entries, which are large and tell of their damage
-// themselves, and counts those.
-func (s *State) check() error {
-	return s.view("check", func(tx *bolt.Tx) error {
-		err := tx.ForEach(func(name []byte, b *bolt.Bucket) error {
-			aside := isAside(name)
-			return b.ForEach(func(_, v []byte) error {
-				if aside {
-					s.asides++
-					s.bytes += int64(len(v))
-					return nil
-				}
-				_, err := unseal(v)
-				return err
-			})
-		})
-		if err != nil {
-			return err
-		}
-		for problem := range tx.Check() {
-			err = errors.Join(err, problem)
-		}
-		return err
-	})
-}
-
-func isAside(bucket []byte) bool {
-	return slices.ContainsFunc(ports.Families, func(f ports.Family) bool { return string(asideBucket(f)) == string(bucket) })
-}
-
-// replace gives a damaged file another name and makes a new one with what can still be read.
-func replace(path string, old *State, damage error, o StateOptions) (*State, error) {
-	aside := path + asideMark + o.Now().UTC().Format("20060102T150405Z")
-	if err := os.Rename(path, aside); err != nil {
-		return nil, diskError("state: open", err)
-	}
-	s, again, err := openState(path)
-	if err = errors.Join(err, again); err != nil {
-		return nil, ports.Wrap(ports.Internal, "state: open", err)
-	}
-	kept := 0
-	if old != nil {
-		kept = s.takeOver(old.db)
-		_ = guarded(old.db.Close)
-	}
-	h, err := s.Host()
-	if err != nil {
-		return nil, err
-	}
-	o.Logger.Error("state.db is damaged and was set aside; a new one was made", "file", aside, "why", damage,
-		"host id", h.ID, "values taken over", kept)
-	return s, nil
-}
-
-// takeOver copies what is whole in another file. The identity is taken only with all its nonces: without the newest one
-// the local store would take this directory for a copy.
-func (s *State) takeOver(old *bolt.DB) (kept int) {
-	type value struct{ key, stored []byte }
-	whole := map[string][]value{}
-	complete := map[string]bool{}
-	for _, name := range [][]byte{bucketHost, bucketNonces, bucketLocal, bucketLost, asideBucket(ports.Queue), asideBucket(ports.Manifest)} {
-		complete[string(name)] = true
-		err := guarded(func() error {
-			return old.View(func(tx *bolt.Tx) error {
-				return tx.Bucket(name).ForEach(func(k, v []byte) error {
-					if _, err := unseal(v); err != nil {
-						complete[string(name)] = false
-						return nil
-					}
-					whole[string(name)] = append(whole[string(name)], value{slices.Clone(k), slices.Clone(v)})
-					return nil
-				})
-			})
-		})
-		complete[string(name)] = complete[string(name)] && err == nil
-	}
-	if host, nonces := string(bucketHost), string(bucketNonces); !complete[host] || !complete[nonces] || len(whole[host]) == 0 {
-		delete(whole, host)
-		delete(whole, nonces)
-		delete(whole, string(bucketLocal)) // its positions are those of the host that is no more
-	}
-	for name, values := range whole {
-		err := s.update("take over", func(tx *bolt.Tx) error {
-			b := tx.Bucket([]byte(name))
-			for _, v := range values {
-				if err := b.Put(v.key, v.stored); err != nil {
-					return err
-				}
-			}
-			if name == string(bucketNonces) && len(values) > 0 {
-				return b.SetSequence(binary.BigEndian.Uint64(values[len(values)-1].key)) // new ones come behind
-			}
-			return nil
-		})
-		if err != nil {
-			continue
-		}
-		kept += len(values)
-		if isAside([]byte(name)) {
-			for _, v := range values {
-				s.asides++
-				s.bytes += int64(len(v.stored))
-			}
-		}
-	}
-	return kept
 }

@@ -251,9 +251,8 @@ func TestADamagedStateIsSetAsideAndWhatIsWholeTakenOver(t *testing.T) {
 		{"cut to its first two pages", func(_ *testing.T, b []byte, _ string) []byte { return b[:2*os.Getpagesize()] }, true, false, false},
 		{"cut to its first five pages", func(_ *testing.T, b []byte, _ string) []byte { return b[:5*os.Getpagesize()] }, true, false, false},
 		{"without the last page in use", func(_ *testing.T, b []byte, _ string) []byte {
-			pages, size := metaAt(bytes.NewReader(b), 0)
-			second, _ := metaAt(bytes.NewReader(b), int64(size))
-			return b[:(max(pages, second)-1)*size]
+			p := must(openPages(bytes.NewReader(b), int64(len(b))))
+			return b[:(p.count-1)*p.pageSize]
 		}, true, false, false},
 		{"grown beyond the pages in use", func(_ *testing.T, b []byte, _ string) []byte { return append(b, make([]byte, 1<<20)...) }, false, true, true},
 		{"both metas gone", func(_ *testing.T, b []byte, _ string) []byte {
