@@ -60,6 +60,7 @@ type condition struct {
 	detail  string
 	remedy  string
 	suspect bool // the last probe was not answered in time
+	mute    bool // it went away without a word: what was asked of it has no answer
 	missed  int
 	good    int
 	heard   time.Time // when it last answered anything, or was last started
@@ -87,6 +88,7 @@ const (
 	fellBehind                      // too much is left to copy
 	broke                           // the session ended by itself
 	stopped                         // the session was ended, for a repair or to begin elsewhere
+	stalled                         // the local store does not tell what changed
 	needs                           // the session found what only a person can mend
 	notKept                         // the backend does not keep this family
 	poked                           // a person asked for another try at once
@@ -108,7 +110,7 @@ func (c condition) step(e happening) (condition, effects) {
 	case answered:
 		return c.hearGood(e.at)
 	case declined:
-		c.heard, c.missed, c.suspect = e.at, 0, false
+		c.heard, c.missed, c.suspect, c.mute = e.at, 0, false, false
 		if needsPerson(e.err) {
 			return c.to(modeError, e.at, e.err.Error(), "mend what it says; the host goes on by itself then"), effects{end: true}
 		}
@@ -137,6 +139,10 @@ func (c condition) step(e happening) (condition, effects) {
 		if c.mode.up() {
 			return c.to(modeOpening, e.at, "", ""), effects{begin: true}
 		}
+	case stalled:
+		if c.mode.takes() {
+			c.detail = e.err.Error()
+		}
 	case needs:
 		return c.to(modeError, e.at, e.detail, e.remedy), effects{end: true}
 	case notKept:
@@ -153,7 +159,7 @@ func (c condition) step(e happening) (condition, effects) {
 }
 
 func (c condition) hearGood(at time.Time) (condition, effects) {
-	c.heard, c.missed, c.suspect = at, 0, false
+	c.heard, c.missed, c.suspect, c.mute = at, 0, false, false
 	c.good++
 	enough := false
 	switch c.mode {
@@ -173,7 +179,7 @@ func (c condition) hearGood(at time.Time) (condition, effects) {
 func (c condition) miss(at time.Time) (condition, effects) {
 	c.good = 0
 	c.missed++
-	c.suspect = true
+	c.suspect, c.mute = true, true
 	silent := at.Sub(c.heard)
 	if silent >= silenceToHung {
 		c.heard = at // the next process gets its own time
@@ -186,7 +192,7 @@ func (c condition) miss(at time.Time) (condition, effects) {
 }
 
 func (c condition) lose(m mode, e happening) (condition, effects) {
-	c.good, c.missed, c.suspect, c.heard = 0, 0, false, e.at
+	c.good, c.missed, c.suspect, c.mute, c.heard = 0, 0, false, true, e.at
 	if c.mode == modeError && m == modeDown && e.detail == "" {
 		return c, effects{end: true}
 	}

@@ -166,26 +166,27 @@ func (w *follower) probe(ctx context.Context) {
 	if !w.describe(ctx) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeDeadline)
+	limited, cancel := context.WithTimeout(ctx, probeDeadline)
 	defer cancel()
 	slots := w.slots()
-	err := slots.take(ctx, ofProbe)
-	if err == nil {
-		err = w.Store.Probe(ctx, w.family.name)
-		slots.give()
+	if err := slots.take(limited, ofProbe); err != nil {
+		w.sayProbe(ctx, err)
+		return
 	}
+	defer slots.give()
+	err := w.Store.Probe(limited, w.family.name)
 	w.sayProbe(ctx, err)
 	if err == nil && w.mode().takes() {
-		w.checkStore(ctx)
+		w.checkStore(limited)
 	}
 }
 
+// sayProbe tells the machine how a probe ended; ctx is that of the host.
 func (w *follower) sayProbe(ctx context.Context, err error) {
 	switch code := ports.CodeOf(err); {
 	case err == nil:
 		w.tell(happening{kind: answered})
-	case code == ports.Canceled && ctx.Err() != context.DeadlineExceeded:
-		// the host stops
+	case ctx.Err() != nil: // the host stops
 	case code == ports.Deadline || code == ports.Canceled:
 		w.tell(happening{kind: missed})
 	case code == ports.BackendGone:
@@ -210,10 +211,10 @@ func (w *follower) checkStore(ctx context.Context) {
 func (w *follower) describe(ctx context.Context) bool {
 	description, known := w.description()
 	if !known {
-		ctx, cancel := context.WithTimeout(ctx, probeDeadline)
+		limited, cancel := context.WithTimeout(ctx, probeDeadline)
 		defer cancel()
 		var err error
-		if description, err = w.Store.Describe(ctx); err != nil {
+		if description, err = w.Store.Describe(limited); err != nil {
 			w.sayProbe(ctx, err)
 			return false
 		}

@@ -57,8 +57,11 @@ func (s *session) run(ctx context.Context) error {
 			}
 			pages = s.ask(ctx, s.at)
 			continue
-		case err != nil:
-			pages = s.ask(ctx, s.at) // the local store's trouble is not the follower's
+		case ports.CodeOf(err).Permanent():
+			return &needError{err, "use a local store that can tell what changed"}
+		case err != nil: // the local store's trouble is not the follower's
+			s.w.tell(happening{kind: stalled, err: ports.Wrap(ports.Unavailable, "changes of the local store", err)})
+			pages = s.ask(ctx, s.at)
 			continue
 		}
 		if page.End == nil {
@@ -100,7 +103,9 @@ func (s *session) open(ctx context.Context) error {
 		s.begin.from, s.begin.why = ports.Position{StoreID: position.StoreID}, w.zero
 		w.zero = ""
 	}
-	s.at = s.begin.from
+	if s.at = s.begin.from; len(s.at.Seqs) == 0 {
+		w.mark.Repaired = nil
+	}
 	w.mark.Position, w.mark.Putting, w.met, w.dirty = s.at, true, true, true
 	w.stored, w.fresh = position, ports.Position{}
 	w.mu.Unlock()
@@ -266,7 +271,9 @@ func (w *follower) advance(p ports.Position) {
 func (s *session) rest(ctx context.Context, end *ports.Position) error {
 	w := s.w
 	w.mu.Lock()
-	w.fresh = *end
+	if w.fresh = *end; end.Seqs == nil {
+		w.fresh.Seqs = map[string]uint64{}
+	}
 	w.mark.FreshMs, w.dirty = w.host.clock().UnixMilli(), true
 	w.mu.Unlock()
 	w.tell(happening{kind: caughtUp})

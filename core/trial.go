@@ -64,22 +64,10 @@ func (t *trial) failed(c chunk) (guilty string) {
 
 // judge decides what a Put that failed as a whole says of its keys, and gives the error that ends the session.
 func (s *session) judge(ctx context.Context, c chunk, err error) error {
-	code := ports.CodeOf(err)
-	if ctx.Err() != nil || len(c.groups) == 0 || code != ports.BackendGone && code != ports.Deadline && code != ports.Internal {
+	if s.life.Err() != nil || len(c.groups) == 0 || !s.blames(ctx, err) {
 		return err
 	}
-	if code != ports.BackendGone {
-		// A store that takes no write at all is not the keys' fault.
-		probe, cancel := context.WithTimeout(ctx, probeDeadline)
-		defer cancel()
-		if s.w.Store.Probe(probe, s.w.family.name) != nil {
-			return err
-		}
-	}
 	guilty := s.trial.failed(c)
-	if code == ports.Deadline && s.w.Restart != nil {
-		s.w.Restart("a Put had no answer, and everything else has")
-	}
 	if guilty == "" {
 		return err
 	}
@@ -87,4 +75,35 @@ func (s *session) judge(ctx context.Context, c chunk, err error) error {
 		return refusal
 	}
 	return err
+}
+
+// blames says whether a failed Put speaks against its keys: the store died or hung of it, alone or with everything else.
+func (s *session) blames(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return s.w.wentMute()
+	}
+	switch ports.CodeOf(err) {
+	case ports.BackendGone:
+		return true
+	case ports.Deadline, ports.Internal:
+	default:
+		return false
+	}
+	// A store that takes no write at all is not the keys' fault.
+	probe, cancel := context.WithTimeout(ctx, probeDeadline)
+	defer cancel()
+	if s.w.Store.Probe(probe, s.w.family.name) != nil {
+		return ctx.Err() != nil && s.w.wentMute()
+	}
+	if ports.CodeOf(err) == ports.Deadline && s.w.Restart != nil {
+		s.w.Restart("a Put had no answer, and a probe has")
+	}
+	return true
+}
+
+// wentMute says whether the backend went away without a word.
+func (w *follower) wentMute() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.cond.mode.up() && w.cond.mute
 }
