@@ -191,6 +191,16 @@ func (f *fold) take(effect *ports.Effect, bulky bool) error {
 	if err != nil {
 		return err
 	}
+	if effect.Next != nil && r.next == nil && buried(effect.Kind) {
+		// A record that is there has no tombstone: who is told of both could take the older one for the newer.
+		gone, err := f.Gone(effect.Kind, effect.Key)
+		if err != nil {
+			return err
+		}
+		if gone {
+			f.graves[grave{effect.Kind, effect.Key}] = nil
+		}
+	}
 	f.set(r, effect.Key, effect.Next, bulky)
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 //	Odd/FAMILY/HOST/SLOT          []ports.Decision that were not simply "stored", of one transaction
 //	Follower/FAMILY               ports.Position, as the last Put gave it
 //	Dropped/FAMILY                the highest Seq of a dropped tombstone, by host
+//	Nobody/FAMILY                 the highest Seq that was given to a change of host ""
 const keyStoreID = "StoreID"
 
 func keyNonce(host string) string { return "Nonce/" + host }
@@ -28,6 +29,7 @@ func keyEpochs(f ports.Family, host string) string { return "Epochs/" + string(f
 func oddsOf(f ports.Family, host string) string    { return "Odd/" + string(f) + "/" + host + "/" }
 func keyFollower(f ports.Family) string            { return "Follower/" + string(f) }
 func keyDropped(f ports.Family) string             { return "Dropped/" + string(f) }
+func keyNobody(f ports.Family) string              { return "Nobody/" + string(f) }
 
 const (
 	readKey  = `SELECT "Value" FROM "UVHoldfast" WHERE "Key" = ?`

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"strconv"
 
 	"holdfast/ports"
 )
@@ -86,6 +87,9 @@ func (f *fold) replace(row *ports.Row) (refused, err error) {
 	if problem != nil {
 		return problem, nil
 	}
+	if problem := identify(row, record); problem != nil {
+		return problem, nil
+	}
 	if gone {
 		f.graves[g] = nil
 	}
@@ -100,6 +104,31 @@ func (f *fold) replace(row *ports.Row) (refused, err error) {
 // buried says whether records of a kind leave tombstones: those that are removed by their own key.
 func buried(k ports.Kind) bool { return k == ports.KindItem || k == ports.KindManifest }
 
+// identify gives a record the member that tells it from others of its key, where the caller left it to the row. The column of
+// that member is how the record is found again, so the two must agree.
+func identify(row *ports.Row, record *ports.Record) error {
+	var name string
+	var want any
+	var text []byte
+	switch row.Kind {
+	case ports.KindEvent:
+		name, want, text = "EventGUID", row.GUID, ports.AppendQuoted(nil, row.GUID)
+	case ports.KindAttempt:
+		name, want, text = "AttemptNumber", row.Number, strconv.AppendInt(nil, row.Number, 10)
+	default:
+		return nil
+	}
+	given := record.Get(name)
+	if given == nil {
+		record.Set(name, text)
+		return nil
+	}
+	if v, _ := record.Table.Members[record.Table.Member(name)].Project(given); v != want {
+		return ports.InField(ports.Invalid, name, "is not that of the row that has the record")
+	}
+	return nil
+}
+
 // firstOf is what a row's first write fixed, as far as its kind has it, so that reading gives back what was put.
 func firstOf(row *ports.Row, record *ports.Record) ports.First {
 	first := row.First
@@ -109,9 +138,6 @@ func firstOf(row *ports.Row, record *ports.Record) ports.First {
 	if row.Kind != ports.KindEvent {
 		first.EmittedAt = ""
 		return first
-	}
-	if record.Get("EventGUID") == nil {
-		record.Set("EventGUID", ports.AppendQuoted(nil, row.GUID))
 	}
 	if record.Get("EmittedAt") != nil {
 		first.EmittedAt = ""

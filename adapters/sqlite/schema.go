@@ -84,6 +84,14 @@ func migrate(l *link, path string) (storeID string, err error) {
 }
 
 func mend(l *link) (storeID string, err error) {
+	for text := range strings.SplitSeq(ourTables, ";") {
+		if err := l.once(text); err != nil {
+			return "", err
+		}
+	}
+	if err := mendIndex(l, "UVGone", goneByChange); err != nil {
+		return "", err
+	}
 	for _, t := range ports.Tables {
 		if err := mendTable(l, t); err != nil {
 			return "", err
@@ -93,14 +101,6 @@ func mend(l *link) (storeID string, err error) {
 				return "", err
 			}
 		}
-	}
-	for text := range strings.SplitSeq(ourTables, ";") {
-		if err := l.once(text); err != nil {
-			return "", err
-		}
-	}
-	if err := mendIndex(l, "UVGone", goneByChange); err != nil {
-		return "", err
 	}
 	if storeID, err = l.word(readKey, keyStoreID); err != nil {
 		return "", err

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"database/sql/driver"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"holdfast/ports"
@@ -12,7 +14,8 @@ import (
 // came, and their place in lists and among the changes of host "", behind those of the family's earlier tables. The order is
 // that in which they were inserted. It runs once, in the transaction that adds the columns.
 func takeOver(l *link, t *ports.Table) error {
-	seq, err := nobodys(l, t)
+	family := ofFamily(t.Kind.Family())
+	seq, err := nobodys(l, family[:slices.Index(family, t)+1]) // the later ones may not have their columns yet
 	if err != nil {
 		return err
 	}
@@ -59,53 +62,9 @@ func takeOver(l *link, t *ports.Table) error {
 			last = f.id
 		}
 		if len(rows) < page {
-			return nil
+			return setKey(l, keyNobody(t.Kind.Family()), strconv.FormatInt(seq, 10))
 		}
 	}
-}
-
-// nobodys is the highest Seq of host "" in a table and those of its family before it, which have their columns already.
-func nobodys(l *link, t *ports.Table) (highest int64, err error) {
-	for _, other := range ports.Tables {
-		if other.Kind.Family() == t.Kind.Family() {
-			n, _, err := l.number(`SELECT max("ChangeSeq") FROM "` + other.Name + `" WHERE "ChangeHost" = ''`)
-			if err != nil {
-				return 0, err
-			}
-			highest = max(highest, n)
-		}
-		if other == t {
-			break
-		}
-	}
-	return highest, nil
-}
-
-// adopt gives rows that no host is known to have changed, such as those of a copy from a store that does not keep it, a place
-// among the changes of host "". Without one nobody would ever be told of them.
-func adopt(l *link) error {
-	for _, t := range ports.Tables {
-		const strays = ` WHERE "ChangeHost" = '' AND "ChangeSeq" = 0`
-		first, found := int64(0), false
-		err := l.query(`SELECT min(rowid) FROM "`+t.Name+`" INDEXED BY "`+indexBy(t, "ChangeHost")+`"`+strays, func(row []driver.Value) error {
-			first, found = row[0].(int64)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if !found {
-			continue
-		}
-		last, err := nobodys(l, t)
-		if err != nil {
-			return err
-		}
-		if _, err := l.exec(`UPDATE "`+t.Name+`" SET "ChangeSeq" = rowid + ?`+strays, last+1-first); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // timeOf reads a date as databeacons write it; one that is none becomes the beginning of 1970.
