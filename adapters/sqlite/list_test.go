@@ -314,22 +314,27 @@ func TestListsAreFoundAndNotSorted(t *testing.T) {
 		"run":      itemList(&ports.ItemQuery{Filter: ports.ItemFilter{RunID: "r"}, Desc: true}),
 		"beacon":   itemList(&ports.ItemQuery{Filter: ports.ItemFilter{AssignedBeaconID: "b"}, After: after}),
 	} {
-		for _, detail := range plan(t, s, l) {
+		for _, detail := range planOf(t, s, l) {
 			if strings.Contains(detail, "TEMP B-TREE") || name != "all" && strings.HasPrefix(detail, "SCAN") {
 				t.Errorf("%s: %s", name, detail)
 			}
 		}
 	}
-	for _, detail := range plan(t, s, eventList) {
+	for _, detail := range planOf(t, s, eventList) {
 		if strings.HasPrefix(detail, "SCAN") || strings.Contains(detail, "TEMP B-TREE FOR ORDER BY") { // equal OrderKeys are sorted, no more
 			t.Errorf("events: %s", detail)
 		}
 	}
 }
 
-func plan(t *testing.T, s *Store, l *listing) (details []string) {
+func planOf(t *testing.T, s *Store, l *listing) []string {
 	t.Helper()
 	text, args := l.sql(l.layout.lean)
+	return plan(t, s, text, args...)
+}
+
+func plan(t *testing.T, s *Store, text string, args ...any) (details []string) {
+	t.Helper()
 	rows, err := s.file.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
 	if err != nil {
 		t.Fatal(err)
