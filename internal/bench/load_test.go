@@ -185,11 +185,20 @@ func (l *load) read(hash string, answer *bytes.Buffer) error {
 func (l *load) readsDuring(b *testing.B, hashes []string, readers int, writes func()) (read measured) {
 	b.Helper()
 	done := make(chan struct{})
-	times := make([][]time.Duration, readers)
+	go func() { defer close(done); writes() }()
+	return callersUntil(b, readers, done, func(c, i int, answer *bytes.Buffer) error {
+		return l.read(hashes[(c*7919+i*104_729)%len(hashes)], answer)
+	})
+}
+
+// callersUntil lets so many callers make calls at once until done, and measures them.
+func callersUntil(b *testing.B, n int, done <-chan struct{}, call func(caller, i int, answer *bytes.Buffer) error) (m measured) {
+	b.Helper()
+	times := make([][]time.Duration, n)
 	var failure atomic.Value
 	var wg sync.WaitGroup
 	began := time.Now()
-	for c := range readers {
+	for c := range n {
 		wg.Go(func() {
 			var answer bytes.Buffer
 			for i := 0; ; i++ {
@@ -199,7 +208,7 @@ func (l *load) readsDuring(b *testing.B, hashes []string, readers int, writes fu
 				default:
 				}
 				sent := time.Now()
-				if err := l.read(hashes[(c*7919+i*104_729)%len(hashes)], &answer); err != nil {
+				if err := call(c, i, &answer); err != nil {
 					failure.CompareAndSwap(nil, err)
 					return
 				}
@@ -207,14 +216,13 @@ func (l *load) readsDuring(b *testing.B, hashes []string, readers int, writes fu
 			}
 		})
 	}
-	writes()
+	<-done
 	took := time.Since(began)
-	close(done)
 	wg.Wait()
 	if err := failure.Load(); err != nil {
 		b.Fatal(err)
 	}
-	read.times = slices.Concat(times...)
-	read.rate = float64(len(read.times)) / took.Seconds()
-	return read
+	m.times = slices.Concat(times...)
+	m.rate = float64(len(m.times)) / took.Seconds()
+	return m
 }

@@ -29,7 +29,7 @@ type figure struct {
 
 // target is a promise about one number of a figure.
 type target struct {
-	What  string // "ratio", "p99" or "value"
+	What  string // "ratio", "p50", "p99" or "value"
 	Least float64
 	Most  float64 // 0: no upper bound
 }
@@ -46,6 +46,8 @@ func (f *figure) met(t target) bool {
 	switch t.What {
 	case "ratio":
 		values = f.Ratios
+	case "p50":
+		values = f.P50
 	case "p99":
 		values = f.P99
 	}
