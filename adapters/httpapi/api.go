@@ -46,6 +46,8 @@ type API struct {
 	metrics *metrics
 
 	pruneTime time.Duration
+	tellEvery time.Duration       // of works that last
+	works     *semaphore.Weighted // that last
 
 	draining context.Context
 	drain    context.CancelFunc
@@ -73,6 +75,11 @@ var routes = []route{
 	{"GET", "/v1/unsettled", RoleRead, (*API).unsettled, false},
 	{"POST", "/v1/unsettled/{family}/retry", RoleAdmin, (*API).retry, false},
 	{"POST", "/v1/unsettled/{family}/discard", RoleAdmin, (*API).discard, false},
+	{"GET", "/v1/backends", RoleRead, (*API).backends, true},
+	{"POST", "/v1/backends/{name}/resync", RoleAdmin, (*API).resync, false},
+	{"POST", "/v1/backends/{name}/adopt", RoleAdmin, (*API).adopt, false},
+	{"POST", "/v1/verify", RoleRead, (*API).verify, false},
+	{"POST", "/v1/copy", RoleAdmin, (*API).copy, false},
 	{"POST", "/v1/local/accept", RoleAdmin, (*API).acceptLocal, false},
 	{"POST", "/v1/prune", RoleAdmin, (*API).prune, false},
 	{"GET", "/metrics", RoleRead, (*API).serveMetrics, true},
@@ -96,6 +103,7 @@ func New(c Config) (*API, error) {
 	a := &API{
 		host: c.Host, version: c.Version, keys: keys, guard: newGuard(len(keys) == 0), log: c.Logger, mux: http.NewServeMux(),
 		budget: semaphore.NewWeighted(max(c.MaxInWork, ports.MaxLineBytes)), pruneTime: pruneTime,
+		tellEvery: tellEvery, works: semaphore.NewWeighted(maxLasting),
 	}
 	a.draining, a.drain = context.WithCancel(context.Background())
 	a.metrics = newMetrics(c.Host, c.Version)

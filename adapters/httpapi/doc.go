@@ -4,12 +4,13 @@
 //
 //	POST /v1/actions                          one {Action, Settings} as JSON, or a stream of them as NDJSON  actions.go, stream.go
 //	GET  /v1/work-items[/{hash}[/events or /attempts]], /v1/manifests[/{hash}]                               reads.go
-//	GET  /v1/status, /v1/writes/{family}/{seq}, /v1/unsettled, POST /v1/unsettled/..., /v1/local/accept,
-//	     /v1/prune                                                                                           operate.go
+//	GET  /v1/status, /v1/writes/{family}/{seq}, POST /v1/local/accept, /v1/prune                             operate.go
+//	GET  /v1/unsettled, POST /v1/unsettled/{family}/retry, /discard                                          unsettled.go
+//	GET  /v1/backends, POST /v1/backends/{name}/resync, /adopt, /v1/verify, /v1/copy                         repair.go, lasting.go
 //	GET  /v1/export                           the whole history as lines that /v1/actions takes back         export.go
 //	GET  /livez, /readyz, /metrics, /         for machines and for people                                    health.go, metrics.go, page.go
 //
-// Every answer but a stream, the metrics and the page is one JSON envelope, errors of routing and of access included.
+// Every answer but a stream, a work that lasts, the metrics and the page is one JSON envelope, errors of routing and of access included.
 //
 // Serving and stopping:
 //

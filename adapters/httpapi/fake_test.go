@@ -37,6 +37,8 @@ type fakeHost struct {
 	asides   []core.AsideStatus
 	pruned   ports.Pruned
 	pruneFor time.Duration
+	keys     []core.UnsettledStatus
+	work     func(ctx context.Context, tell func(core.Progress)) error // of what lasts; nil ends at once
 }
 
 func (h *fakeHost) Begin(call core.Call) Promise {
@@ -132,7 +134,13 @@ func (h *fakeHost) Status() core.Status {
 			Family: ports.Queue, Head: 12, Committed: 10, Backlog: 2, OldestMs: 1500, SetAside: 1, Lost: []ports.Span{{From: 3, To: 5}},
 			Journal: core.JournalStatus{Bytes: 100, Limit: 1000, Free: 5000}, Writes: core.WriteCounts{Accepted: 12, Stored: 9, AlreadyPresent: 1},
 		}},
-		Backends: []core.BackendStatus{{Name: "local", Kind: "sqlite", Local: true, State: "bootstrapped", Starts: 2}},
+		Backends: []core.BackendStatus{
+			{Name: "history", Kind: "sqlite", Local: true, State: "bootstrapped", Starts: 2},
+			{Name: "mirror", Kind: "sqlite", State: "bootstrapped", Starts: 1, Followers: []core.FollowerStatus{
+				{Family: ports.Queue, State: "bootstrapped", Phase: "lagging", Position: 4, Behind: 6, BehindMs: 2500, Copied: 9, Unsettled: 2, InDoubt: 1, Suspect: true},
+				{Family: ports.Manifest, State: "error", Phase: "error", Discarded: 3},
+			}},
+		},
 	}
 }
 func (h *fakeHost) Survey(context.Context) (ports.Survey, error) {

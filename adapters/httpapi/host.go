@@ -28,6 +28,16 @@ type Host interface {
 	Asides() ([]core.AsideStatus, error)
 	RetryAside(f ports.Family, key string) (int, error)
 	DiscardAside(f ports.Family, key string) (core.AsideStatus, error)
+	UnsettledKeys(backend string, f ports.Family, after string, limit int) ([]core.UnsettledStatus, error)
+	RetryUnsettled(backend string, f ports.Family, key string) (int, error)
+	DiscardUnsettled(backend string, f ports.Family, key string) error
+
+	Resync(backend string) error
+	ResyncExact(ctx context.Context, backend string, confirm int64, tell func(core.Progress)) (core.Exactness, error)
+	Verify(ctx context.Context, a, b string, tell func(core.Progress)) (core.Verification, error)
+	Copy(ctx context.Context, from, to string, tell func(core.Progress)) (core.Copied, error)
+	Adopt(ctx context.Context, backend string, tell func(core.Progress)) (core.Adopted, error)
+
 	AcceptLocal(adopt bool) error
 	Prune(ctx context.Context, before time.Time) (ports.Pruned, error)
 }

@@ -91,11 +91,20 @@ var (
 var states = []string{"unassigned", "waiting-for-beacon", "bootstrapping", "bootstrapped", "error"}
 
 func (c statusCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range followerDescs {
+		ch <- d
+	}
 	for _, d := range []*prometheus.Desc{descBuild, descReady, descAccepted, descDecided, descDeferred, descOvertaken, descHead, descCommitted,
 		descBacklog, descOldest, descBytes, descLimit, descReserve, descFree, descFull, descAside, descLost, descUp, descState, descStarts} {
 		ch <- d
 	}
 }
+
+// gauges and counters take one sample.
+type (
+	gauges   func(d *prometheus.Desc, v float64, labels ...string)
+	counters func(d *prometheus.Desc, v uint64, labels ...string)
+)
 
 func (c statusCollector) Collect(ch chan<- prometheus.Metric) {
 	s := c.host.Status()
@@ -138,6 +147,9 @@ func (c statusCollector) Collect(ch chan<- prometheus.Metric) {
 			gauge(descState, truth(b.State == state), b.Name, b.Kind, state)
 		}
 		counter(descStarts, uint64(max(b.Starts, 0)), b.Name, b.Kind)
+		for i := range b.Followers {
+			followerSamples(b.Name, &b.Followers[i], gauge, counter)
+		}
 	}
 }
 
