@@ -120,6 +120,50 @@ func TestARecordThatChangesDuringAWalkIsToldAgain(t *testing.T) {
 	}
 }
 
+// Were a page read from more than one state of the file, it would pass over what came between them.
+func TestAFollowerMissesNothingWhileTheStoreIsWritten(t *testing.T) {
+	t.Parallel()
+	s := ready(t)
+	const writes = 600 / slowdown
+	entryOf := func(n uint64) ports.Entry { // items and events in turn
+		if n%2 == 0 {
+			return event(n, "w", fmt.Sprint("g", n), `{}`)
+		}
+		return upsert(n, fmt.Sprint("k", n%7), fmt.Sprintf(`{"n":%d}`, n))
+	}
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for n := uint64(1); n <= writes && err == nil; n++ {
+			_, err = tryCommit(s, batchOf([]ports.Entry{entryOf(n)}))
+		}
+		done <- err
+	}()
+	copied := map[string]string{}
+	q := ports.ChangesQuery{Family: ports.Queue}
+	for q.After.Seqs[host] < writes {
+		rows, end := walkChanges(t, s, q, func() {})
+		for _, r := range rows {
+			copied[r.Key+r.GUID] = string(r.Body)
+		}
+		q.After = end
+		head := end.Seqs[host]
+		for n := head; n > 0 && n+14 > head; n-- {
+			key, want := fmt.Sprint("k", n%7), fmt.Sprintf(`{"n":%d}`, n)
+			if n%2 == 0 {
+				guid := fmt.Sprint("g", n)
+				key, want = "w"+guid, fmt.Sprintf(`{"EventGUID":%q}`, guid)
+			}
+			if copied[key] != want {
+				t.Fatalf("at %d the copy has %s of %s, want %s", head, copied[key], key, want)
+			}
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAPageIsCutByBytesBetweenSeqs(t *testing.T) {
 	t.Parallel()
 	s := ready(t)

@@ -254,7 +254,7 @@ func TestAWalkThroughTheChangesTellsExactlyWhatChanged(t *testing.T) {
 		for _, f := range ports.Families {
 			followers[f] = &follower{rows: map[told]ports.Row{}}
 		}
-		for range rapid.IntRange(1, max(6/slowdown, 2)).Draw(t, "rounds") {
+		for range rapid.IntRange(1, max(4/slowdown, 2)).Draw(t, "rounds") {
 			for range rapid.IntRange(1, 4).Draw(t, "writes") {
 				h.write()
 			}

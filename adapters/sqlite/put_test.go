@@ -139,6 +139,105 @@ func TestPutReplacesWholeAndRemoves(t *testing.T) {
 	}
 }
 
+func TestPutReplacesAnOlderAndANewerStateAlike(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, filepath.Join(t.TempDir(), "history.db"))
+	at := func(seq uint64, r ports.Row) ports.Row {
+		r.Body = fmt.Appendf(nil, `%s"n":%d}`, r.Body, seq)
+		r.First = ports.First{ReceivedAt: fmt.Sprint("received", seq), OrderKey: fmt.Sprint("order", seq), Actor: fmt.Sprint("actor", seq), Origin: "http"}
+		switch r.Kind {
+		case ports.KindItem:
+			r.First.EnqueuedKey = fmt.Sprint("enqueued", seq)
+		case ports.KindEvent:
+			r.First.EmittedAt = fmt.Sprint("emitted", seq)
+		}
+		r.Change = ports.Change{Host: fmt.Sprint("host", seq%2), Seq: seq}
+		return r
+	}
+	read := func(r ports.Row) (ports.Row, error) {
+		switch r.Kind {
+		case ports.KindItem:
+			return s.Item(t.Context(), r.Key)
+		case ports.KindManifest:
+			return s.Manifest(t.Context(), r.Key)
+		}
+		var page ports.Page
+		var err error
+		if r.Kind == ports.KindEvent {
+			page, err = s.Events(t.Context(), ports.EventQuery{Key: r.Key, Bodies: true})
+		} else {
+			page, err = s.Attempts(t.Context(), ports.AttemptQuery{Key: r.Key})
+		}
+		if err != nil || len(page.Rows) != 1 {
+			return ports.Row{}, fmt.Errorf("%d rows, %w", len(page.Rows), err)
+		}
+		return page.Rows[0], nil
+	}
+	for _, r := range []ports.Row{
+		{Kind: ports.KindItem, Key: "w", Body: []byte(`{"WorkItemHash":"w","Status":"Running",`)},
+		{Kind: ports.KindEvent, Key: "w", GUID: "g", Body: []byte(`{"EventGUID":"g","WorkItemHash":"w",`)},
+		{Kind: ports.KindAttempt, Key: "w", Number: 2, Body: []byte(`{"WorkItemHash":"w","AttemptNumber":2,`)},
+		{Kind: ports.KindManifest, Key: "m", Body: []byte(`{"Hash":"m",`)},
+	} {
+		for _, seq := range []uint64{5, 3, 9, 9, 1} {
+			want := at(seq, r)
+			if _, err := s.Put(t.Context(), ports.Batch{Family: r.Kind.Family(), Rows: []ports.Row{want}}); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := read(r); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s of Seq %d, %v\ngot  %+v\nwant %+v", r.Kind, seq, err, got, want)
+			}
+		}
+	}
+}
+
+func TestARowsNameIsThatOfItsRecord(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, filepath.Join(t.TempDir(), "history.db"))
+	put := func(r ports.Row) error {
+		_, err := s.Put(t.Context(), ports.Batch{Family: ports.Queue, Rows: []ports.Row{r}})
+		return err
+	}
+	for range 2 {
+		for _, n := range []int64{2, 3} {
+			if err := put(ports.Row{Kind: ports.KindAttempt, Key: "w", Number: n, Body: []byte(`{"Outcome":"Complete"}`)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if page, err := s.Attempts(t.Context(), ports.AttemptQuery{Key: "w"}); err != nil || len(page.Rows) != 2 || page.Rows[1].Number != 3 {
+		t.Errorf("%+v, %v", page.Rows, err)
+	}
+	for _, r := range []ports.Row{
+		{Kind: ports.KindAttempt, Key: "w", Number: 2, Body: []byte(`{"AttemptNumber":3}`)},
+		{Kind: ports.KindEvent, Key: "w", GUID: "g", Body: []byte(`{"EventGUID":"h"}`)},
+	} {
+		if err := put(r); ports.CodeOf(err) != ports.Invalid {
+			t.Errorf("%s named otherwise: %v", r.Kind, err)
+		}
+	}
+}
+
+func TestPutLeavesTheMarksOfALocalStore(t *testing.T) {
+	t.Parallel()
+	s := ready(t)
+	commit(t, s, upsert(1, "a", `{}`), upsert(2, "b", `{}`))
+	row := ports.Row{Kind: ports.KindItem, Key: "c", Body: []byte(`{}`), Change: ports.Change{Host: "h", Seq: 9}}
+	position := &ports.Position{Epoch: "x", Seqs: map[string]uint64{host: 77, "h": 9}}
+	if _, err := s.Put(t.Context(), ports.Batch{Family: ports.Queue, Rows: []ports.Row{row}, Position: position}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Position(t.Context(), ports.Queue)
+	if err != nil || p.Epoch != epoch || len(p.Seqs) != 1 || p.Seqs[host] != 2 {
+		t.Errorf("position %+v, %v", p, err)
+	}
+	standing, err := s.Stand(t.Context(), host)
+	if err != nil || standing.Marks[ports.Queue] != (ports.Mark{Epoch: epoch, Seq: 2}) {
+		t.Errorf("standing %+v, %v", standing, err)
+	}
+	commit(t, s, upsert(3, "d", `{}`))
+}
+
 func TestADrainedStoreAnswersReadsAndTakesNoWork(t *testing.T) {
 	t.Parallel()
 	s := ready(t)

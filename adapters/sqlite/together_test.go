@@ -63,6 +63,13 @@ func TestFiftyGoroutinesAndAStrangerNeverSeeBusy(t *testing.T) {
 		_, err := s.Put(ctx, ports.Batch{Family: ports.Queue, Rows: []ports.Row{{Kind: ports.KindItem, Key: "put", Body: fmt.Appendf(nil, `{"WorkItemHash":"put","n":%d}`, i)}}})
 		return err
 	})
+	run(func(int) error { // a follower that begins anew
+		page, err := s.Changes(ctx, ports.ChangesQuery{Family: ports.Queue})
+		for err == nil && page.End == nil {
+			page, err = s.Changes(ctx, ports.ChangesQuery{Family: ports.Queue, After: page.Through})
+		}
+		return err
+	})
 	run(func(int) error {
 		_, err := s.Prune(ctx, ports.PruneQuery{Before: time.UnixMilli(0)})
 		return err
@@ -75,7 +82,7 @@ func TestFiftyGoroutinesAndAStrangerNeverSeeBusy(t *testing.T) {
 		_, err := db.ExecContext(ctx, `UPDATE UVQueueWorkItem SET CancelReason = 'by hand' WHERE rowid = (SELECT max(rowid) FROM UVQueueWorkItem)`)
 		return err
 	})
-	const running = 45 + 4
+	const running = 45 + 5
 	pour(t, s, workload.Entries(0, 2000/slowdown, 1), 4)
 	stop()
 	for range running {
