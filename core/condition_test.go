@@ -1,0 +1,174 @@
+package core
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast/ports"
+)
+
+// The follower's state machine: its table and its counts.
+
+var (
+	modes = []mode{
+		modeUnassigned, modeWaiting, modeDown, modeHung, modeGivenUp, modeOpening, modeCopying, modeReady, modeLagging, modeError,
+	}
+	noon       = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	errBusy    = ports.Errorf(ports.Unavailable, "store", "not now")
+	errNoWrite = ports.Errorf(ports.Unauthorized, "store", "the password is wrong")
+	errRefused = ports.Errorf(ports.Unimplemented, "store", "it has no such table")
+	errDied    = ports.Errorf(ports.BackendGone, "store", "the process is gone")
+)
+
+func (k happeningKind) String() string {
+	return map[happeningKind]string{
+		answered: "answered", declined: "declined", missed: "missed", gone: "gone", givenUp: "given up", opened: "opened", caughtUp: "caught up",
+		fellBehind: "fell behind", broke: "broke", stopped: "stopped", stalled: "stalled", needs: "needs", notKept: "not kept", poked: "poked",
+	}[k]
+}
+
+// stepText says what a step gives: the state, "=" for the same, and the effects.
+func stepText(before, after condition, do effects) string {
+	text := "="
+	if after.mode != before.mode {
+		text = string(after.mode)
+	}
+	for name, is := range map[string]bool{" begin": do.begin, " end": do.end, " restart": do.restart} {
+		if is {
+			text += name
+		}
+	}
+	return text
+}
+
+func TestEveryStateAndHappeningGivesTheStateAndEffectsOfTheTable(t *testing.T) {
+	t.Parallel()
+	busy, perm := errBusy, errRefused
+	for _, row := range []struct {
+		happening happening
+		want      string // for unassigned, waiting, down, hung, given-up, bootstrapping, copying, ready, lagging, error
+	}{
+		{happening{kind: answered}, "bootstrapping begin, bootstrapping begin, =, =, =, =, =, =, =, ="},
+		{happening{kind: declined, err: busy}, "=, down end, = end, down end, down end, down end, down end, down end, down end, down end"},
+		{happening{kind: declined, err: perm}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
+		{happening{kind: declined, err: errNoWrite}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
+		{happening{kind: missed}, "=, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: gone}, "=, down end, = end, down end, down end, down end, down end, down end, down end, = end"},
+		{happening{kind: gone, detail: "another process"}, "=, down end, = end, down end, down end, down end, down end, down end, down end, down end"},
+		{happening{kind: givenUp}, "=, given-up end, given-up end, given-up end, = end, given-up end, given-up end, given-up end, given-up end, given-up end"},
+		{happening{kind: opened}, "=, =, =, =, =, copying, =, =, =, ="},
+		{happening{kind: caughtUp}, "=, =, =, =, =, =, ready, =, ready, ="},
+		{happening{kind: fellBehind}, "=, =, =, =, =, =, =, lagging, =, ="},
+		{happening{kind: broke, err: busy}, "=, =, =, =, =, down, down, down, down, ="},
+		{happening{kind: broke, err: perm}, "=, =, =, =, =, error, error, error, error, ="},
+		{happening{kind: broke, err: errors.New("a defect")}, "=, =, =, =, =, down, down, down, down, ="},
+		{happening{kind: stopped}, "=, =, =, =, =, = begin, bootstrapping begin, bootstrapping begin, bootstrapping begin, ="},
+		{happening{kind: stalled, err: busy}, "=, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: needs, detail: "full", remedy: "retry"}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
+		{happening{kind: notKept}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
+		{happening{kind: poked}, "=, =, =, =, =, =, =, =, =, bootstrapping begin"},
+	} {
+		for i, want := range strings.Split(row.want, ", ") {
+			c := condition{mode: modes[i], since: noon, heard: noon}
+			e := row.happening
+			e.at = noon.Add(time.Second)
+			after, do := c.step(e)
+			if got := stepText(c, after, do); got != want {
+				t.Errorf("%s, %s (%v): %q, want %q", modes[i], e.kind, e.err, got, want)
+			}
+			if same := after.mode == c.mode; after.since.Equal(noon) != same {
+				t.Errorf("%s, %s: it is %s since %s", modes[i], e.kind, after.mode, after.since)
+			}
+			if after.mode == modeError && c.mode != modeError && (after.detail == "" || after.remedy == "") {
+				t.Errorf("%s, %s: what needs a person says %q and %q", modes[i], e.kind, after.detail, after.remedy)
+			}
+			if after.mode != modeError && after.remedy != "" {
+				t.Errorf("%s, %s: %s has the remedy %q", modes[i], e.kind, after.mode, after.remedy)
+			}
+		}
+	}
+}
+
+func TestAFollowerGoesAndComesByCounts(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		after time.Duration
+		what  happening
+		want  string
+	}
+	good, bad, no := happening{kind: answered}, happening{kind: missed}, happening{kind: declined, err: errBusy}
+	for name, c := range map[string]struct {
+		from  mode
+		steps []step
+	}{
+		"suspect at the first miss, down at the third, up at the second good one": {modeReady, []step{
+			{time.Second, good, "ready"}, {time.Second, good, "ready"}, {time.Second, good, "ready"},
+			{2 * time.Second, bad, "ready suspect"}, {2 * time.Second, bad, "ready suspect"}, {2 * time.Second, bad, "down suspect end"},
+			{time.Second, good, "down"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"a good one in between clears the suspicion": {modeReady, []step{
+			{2 * time.Second, bad, "ready suspect"}, {2 * time.Second, bad, "ready suspect"}, {time.Second, good, "ready"},
+			{2 * time.Second, bad, "ready suspect"}, {2 * time.Second, bad, "ready suspect"}, {2 * time.Second, bad, "down suspect end"},
+		}},
+		"up needs two good ones in a row after a refusal, however long it was well before": {modeReady, []step{
+			{time.Second, good, "ready"}, {time.Second, good, "ready"}, {time.Second, good, "ready"}, {time.Second, no, "down end"},
+			{time.Second, good, "down"}, {time.Second, no, "down end"}, {time.Second, good, "down"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"up needs two good ones in a row after a miss": {modeDown, []step{
+			{time.Second, good, "down"}, {time.Second, bad, "down suspect"}, {time.Second, good, "down"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"a death takes what was good before": {modeDown, []step{
+			{time.Second, good, "down"}, {time.Second, happening{kind: gone}, "down end"}, {time.Second, good, "down"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"after a session that broke one good probe is enough": {modeCopying, []step{
+			{time.Second, happening{kind: broke, err: errBusy}, "down"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"not when it broke because the process died": {modeCopying, []step{
+			{time.Second, happening{kind: broke, err: errDied}, "down"}, {time.Second, good, "down"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"hung after ten silent seconds, and again after ten more": {modeReady, []step{
+			{4 * time.Second, bad, "ready suspect"}, {3 * time.Second, bad, "ready suspect"}, {3 * time.Second, bad, "hung suspect end restart"},
+			{4 * time.Second, bad, "hung suspect"}, {5 * time.Second, bad, "hung suspect"}, {time.Second, bad, "hung suspect end restart"},
+			{time.Second, happening{kind: gone}, "down end"}, {9 * time.Second, bad, "down suspect"}, {time.Second, bad, "hung suspect end restart"},
+			{time.Second, good, "hung"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"a refusal is no silence": {modeDown, []step{
+			{9 * time.Second, no, "down end"}, {9 * time.Second, bad, "down suspect"}, {time.Second, bad, "hung suspect end restart"},
+		}},
+		"what needs a person is looked at again after half a minute": {modeError, []step{
+			{10 * time.Second, good, "error"}, {10 * time.Second, good, "error"}, {10 * time.Second, good, "bootstrapping begin"},
+		}},
+		"and the refusals meanwhile do not put that off": {modeError, []step{
+			{15 * time.Second, happening{kind: declined, err: errRefused}, "error end"}, {15 * time.Second, good, "bootstrapping begin"},
+		}},
+		"a person who asks is heard at the next good probe": {modeDown, []step{
+			{0, happening{kind: poked}, "down"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"given up and back": {modeReady, []step{
+			{time.Second, happening{kind: givenUp, detail: "tried every 5 minutes"}, "given-up end"}, {time.Minute, happening{kind: givenUp}, "given-up end"},
+			{time.Second, good, "given-up"}, {time.Second, good, "bootstrapping begin"},
+		}},
+	} {
+		now := noon
+		at := condition{mode: c.from, since: now, heard: now}
+		for i, s := range c.steps {
+			now = now.Add(s.after)
+			s.what.at = now
+			after, do := at.step(s.what)
+			got := stepText(condition{}, condition{mode: after.mode}, effects{})
+			if after.suspect {
+				got += " suspect"
+			}
+			got += strings.TrimPrefix(stepText(after, after, effects{end: do.end}), "=")
+			got += strings.TrimPrefix(stepText(after, after, effects{begin: do.begin}), "=")
+			got += strings.TrimPrefix(stepText(after, after, effects{restart: do.restart}), "=")
+			if got != s.want {
+				t.Errorf("%s: step %d, %s: %q, want %q", name, i, s.what.kind, got, s.want)
+			}
+			at = after
+		}
+	}
+}
+
