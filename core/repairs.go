@@ -12,7 +12,10 @@ import (
 
 // repairs knows the other backends, and what is under way.
 type repairs struct {
-	others []Follower
+	others   []Follower
+	piece    int // records in a piece of a walk; 0 means walkLimit
+	suspects int // keys that a comparison remembers as different; 0 means maxSuspects
+	listed   int // differences that an outcome lists; 0 means maxDifferences
 
 	mu   sync.Mutex
 	busy map[string]string // by the backend that is written to: what does

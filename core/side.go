@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type side struct {
 	families []ports.Family
 	budget   *budget
 	lanes    int // calls that may be under way at a time
+	piece    int // records in a piece of a walk
 
 	exporter  ports.Exporter
 	items     ports.ItemReader
@@ -38,7 +40,7 @@ const (
 
 // side finds a backend by its name and makes sure that it answers. "local" is the local store, whatever its name.
 func (h *Host) side(ctx context.Context, op, name string) (*side, error) {
-	s := &side{name: name, lanes: maxLanes}
+	s := &side{name: name, lanes: maxLanes, piece: cmp.Or(h.repairs.piece, walkLimit)}
 	if h.isLocal(name) {
 		s.name, s.local, s.store = h.link.name, true, h.link.Store
 		if err := h.localReady(op); err != nil {

@@ -23,33 +23,48 @@ type suspects struct {
 	f     ports.Family
 	lanes int
 
-	mu   sync.Mutex
+	turn chan struct{} // whoever holds it may touch keys and the outcome; settling them takes a while
 	keys map[string][]finding
 }
 
 func newSuspects(v *verification, f ports.Family) *suspects {
-	return &suspects{verification: v, f: f, lanes: min(v.left.lanes, v.right.lanes), keys: map[string][]finding{}}
+	return &suspects{verification: v, f: f, lanes: min(v.left.lanes, v.right.lanes), turn: make(chan struct{}, 1), keys: map[string][]finding{}}
 }
 
 // note takes in what was found of a key.
 func (s *suspects) note(ctx context.Context, key string, both int64, wrong []finding) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.give()
 	s.out.Compared += both
 	if len(wrong) > 0 {
 		s.keys[key] = wrong
 	}
-	if len(s.keys) < maxSuspects {
+	if len(s.keys) < s.most {
 		return nil
 	}
 	return s.settleAll(ctx)
 }
 
 func (s *suspects) settle(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.give()
 	return s.settleAll(ctx)
 }
+
+func (s *suspects) take(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *suspects) give() { <-s.turn }
 
 // settleAll looks at the suspects again, and counts what is left of them.
 func (s *suspects) settleAll(ctx context.Context) error {
@@ -162,7 +177,7 @@ func (s *suspects) count(ctx context.Context) error {
 	}
 	slices.SortFunc(keys, cmp.Compare[string])
 	for _, key := range keys {
-		if len(s.out.Differences) >= maxDifferences {
+		if len(s.out.Differences) >= s.listed {
 			return nil
 		}
 		if err := s.list(ctx, key, s.keys[key]); err != nil {
@@ -174,7 +189,7 @@ func (s *suspects) count(ctx context.Context) error {
 
 // list adds the differences of a key to the outcome, with the members in which they are.
 func (s *suspects) list(ctx context.Context, key string, wrong []finding) error {
-	wrong = wrong[:min(len(wrong), maxDifferences-len(s.out.Differences))]
+	wrong = wrong[:min(len(wrong), s.listed-len(s.out.Differences))]
 	at := map[recordID]int{}
 	for _, w := range wrong {
 		d := Difference{Family: s.f, Kind: w.id.kind, Key: key, GUID: w.id.guid, Number: w.id.number}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 
 	"holdfast/ports"
@@ -29,7 +30,7 @@ func (h *Host) Verify(ctx context.Context, a, b string, tell func(Progress)) (Ve
 	if err != nil {
 		return Verification{}, err
 	}
-	v := &verification{left: left, right: right, teller: newTeller(tell)}
+	v := &verification{left: left, right: right, teller: newTeller(tell), most: cmp.Or(h.repairs.suspects, maxSuspects), listed: cmp.Or(h.repairs.listed, maxDifferences)}
 	if err := v.turn(ctx, families); err != nil {
 		return Verification{}, interrupted(ctx, op, "nothing was changed; run it again", err)
 	}
@@ -50,6 +51,8 @@ func (h *Host) Verify(ctx context.Context, a, b string, tell func(Progress)) (Ve
 type verification struct {
 	left, right *side
 	teller      *teller
+	most        int // suspects
+	listed      int // differences
 	out         Verification
 	now         tally // of the family that is compared
 }

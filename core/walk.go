@@ -24,11 +24,11 @@ func (s *side) walk(ctx context.Context, f ports.Family, after *ports.Cursor, ea
 	switch {
 	case s.exporter != nil:
 		return s.pages(ctx, f, after, func(ctx context.Context, after *ports.Cursor) (ports.Page, error) {
-			return s.exporter.Export(ctx, ports.ExportQuery{Family: f, After: after, Limit: walkLimit})
+			return s.exporter.Export(ctx, ports.ExportQuery{Family: f, After: after, Limit: s.piece})
 		}, each)
 	case f == ports.Manifest && s.manifests != nil:
 		return s.pages(ctx, f, after, func(ctx context.Context, after *ports.Cursor) (ports.Page, error) {
-			return s.manifests.Manifests(ctx, ports.ManifestQuery{After: after, Limit: walkLimit, Bodies: true})
+			return s.manifests.Manifests(ctx, ports.ManifestQuery{After: after, Limit: s.piece, Bodies: true})
 		}, each)
 	case f == ports.Queue && s.looksUp(f):
 		w := itemWalk{side: s, each: each, done: after}
@@ -79,7 +79,7 @@ type itemWalk struct {
 
 func (w *itemWalk) run(ctx context.Context) error {
 	err := w.side.pages(ctx, ports.Queue, w.done, func(ctx context.Context, after *ports.Cursor) (ports.Page, error) {
-		return w.side.items.Items(ctx, ports.ItemQuery{After: after, Limit: walkLimit, Bodies: true})
+		return w.side.items.Items(ctx, ports.ItemQuery{After: after, Limit: w.side.piece, Bodies: true})
 	}, func(items []ports.Row, next *ports.Cursor) error {
 		for i := range items {
 			if err := w.key(ctx, &items[i]); err != nil {
@@ -109,7 +109,7 @@ func (w *itemWalk) key(ctx context.Context, item *ports.Row) error {
 }
 
 func (w *itemWalk) add(row ports.Row) error {
-	if len(w.rows) > 0 && (len(w.rows) >= walkLimit || w.bytes+len(row.Body) > walkBytes) {
+	if len(w.rows) > 0 && (len(w.rows) >= w.side.piece || w.bytes+len(row.Body) > walkBytes) {
 		if err := w.hand(); err != nil {
 			return err
 		}
@@ -164,12 +164,12 @@ func (s *side) rest(ctx context.Context, key string, each func(ports.Row) error)
 		return nil
 	}
 	err := s.pages(ctx, ports.Queue, nil, func(ctx context.Context, after *ports.Cursor) (ports.Page, error) {
-		return s.events.Events(ctx, ports.EventQuery{Key: key, After: after, Limit: walkLimit, Bodies: true})
+		return s.events.Events(ctx, ports.EventQuery{Key: key, After: after, Limit: s.piece, Bodies: true})
 	}, all)
 	if err != nil {
 		return err
 	}
 	return s.pages(ctx, ports.Queue, nil, func(ctx context.Context, after *ports.Cursor) (ports.Page, error) {
-		return s.attempts.Attempts(ctx, ports.AttemptQuery{Key: key, After: after, Limit: walkLimit})
+		return s.attempts.Attempts(ctx, ports.AttemptQuery{Key: key, After: after, Limit: s.piece})
 	}, all)
 }
