@@ -23,6 +23,8 @@ const (
 	lockName     = "lock"
 	// youngDir is how long a folder without a lock may be one that is just being made.
 	youngDir = time.Minute
+	// tries is how often a new folder is made: a sweep by another start can take one before it is locked.
+	tries = 10
 	// socketRoom is what go-plugin puts below the run directory: /plugin-dir and up to 10 digits, /plugin and as many.
 	socketRoom = len("/plugin-dir") + 10 + len("/plugin") + 10
 )
@@ -53,15 +55,16 @@ func OpenRunDir(base string) (*RunDir, error) {
 		return nil, ports.Wrap(ports.Invalid, op, err)
 	}
 	sweep(base)
-	for range 3 { // a sweep by another host can take the folder before it is locked
+	for range tries {
 		path, err := os.MkdirTemp(base, runDirPrefix) // 0700
 		if err != nil {
 			return nil, ports.Wrap(ports.Invalid, op, err)
 		}
 		lock := flock.New(filepath.Join(path, lockName))
-		if held, err := lock.TryLock(); err == nil && held {
+		if held, err := lock.TryLock(); err == nil && held && isThere(lock) {
 			return &RunDir{path: path, lock: lock}, nil
 		}
+		_ = lock.Close()
 		_ = os.RemoveAll(path)
 	}
 	return nil, ports.Errorf(ports.Unavailable, op, "no folder in %s could be locked", base)
@@ -104,8 +107,15 @@ func sweep(base string) {
 		return
 	}
 	for _, path := range found {
-		if info, err := os.Lstat(path); err == nil && info.IsDir() && isMine(info) && isStale(path, info) {
+		info, err := os.Lstat(path)
+		if err != nil || !info.IsDir() || !isMine(info) {
+			continue
+		}
+		if lock, stale := takeStale(path, info); stale {
 			_ = os.RemoveAll(path)
+			if lock != nil {
+				_ = lock.Close() // not before: whoever makes the folder must not get it while it goes
+			}
 		}
 	}
 }
@@ -115,15 +125,28 @@ func isMine(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Getuid()
 }
 
-func isStale(path string, info fs.FileInfo) bool {
+// takeStale says whether a folder belongs to nobody, and holds its lock then.
+func takeStale(path string, info fs.FileInfo) (lock *flock.Flock, stale bool) {
 	name := filepath.Join(path, lockName)
 	if _, err := os.Lstat(name); err != nil {
-		return errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > youngDir && isEmpty(path)
+		return nil, errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > youngDir && isEmpty(path)
 	}
-	lock := flock.New(name)
-	held, err := lock.TryLock()
+	lock = flock.New(name)
+	if held, err := lock.TryLock(); err == nil && held {
+		return lock, true
+	}
 	_ = lock.Close()
-	return err == nil && held
+	return nil, false
+}
+
+// isThere says whether a lock's file still is the one that others find.
+func isThere(lock *flock.Flock) bool {
+	mine, err := lock.Stat()
+	if err != nil {
+		return false
+	}
+	found, err := os.Stat(lock.Path())
+	return err == nil && os.SameFile(mine, found)
 }
 
 // isEmpty keeps the sweep away from folders of others that happen to have such a name.

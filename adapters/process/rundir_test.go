@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -76,6 +77,38 @@ func TestASweepTakesWhatIsDeadAndNothingElse(t *testing.T) {
 	for _, path := range kept {
 		if _, err := os.Stat(path); err != nil {
 			t.Errorf("%s was taken: %v", path, err)
+		}
+	}
+}
+
+func TestStartsAtTheSameMomentDoNotSweepEachOthersFoldersAway(t *testing.T) {
+	t.Parallel()
+	base := shortDir(t)
+	for range 100 {
+		dirs := make([]*RunDir, 8)
+		var wg sync.WaitGroup
+		for i := range dirs {
+			wg.Go(func() {
+				var err error
+				if dirs[i], err = OpenRunDir(base); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		for _, dir := range dirs {
+			if dir == nil {
+				continue
+			}
+			if !isThere(dir.lock) {
+				t.Errorf("%s was swept away under its owner", dir.Path())
+			}
+			if err := dir.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if t.Failed() {
+			return
 		}
 	}
 }
