@@ -155,7 +155,7 @@ func (d *disk) reads() {
 	if err != nil || !list.Success || len(list.WorkItems) == 0 || list.Took > callerLimit {
 		d.Errorf("on a full disk a list of %d takes %s and is answered %d: %s (%v)", len(list.WorkItems), list.Took, list.Status, list.Reason, err)
 	}
-	if s, err := status(d.Context(), d.host); err != nil || s.Ready && len(s.Notices) == 0 {
+	if s, err := d.host.Status(d.Context()); err != nil || s.Ready && len(s.Notices) == 0 {
 		d.Errorf("the status of a full disk says nothing of it: %v", err)
 	}
 }
@@ -234,7 +234,7 @@ func TestOnAFullDiskWritesAreRefusedReadsGoOnAndPruningAloneMakesRoom(t *testing
 			return err
 		})
 		e2e.Await(t, "prune after a kill on a full disk", func() error {
-			if out, code := run(t, d.host, "prune", "--older-than", "1ns"); code != 0 {
+			if out, code := d.host.Run(t, "prune", "--older-than", "1ns"); code != 0 {
 				return fmt.Errorf("exit code %d: %s", code, out)
 			}
 			return nil

@@ -185,7 +185,7 @@ func TestAnotherStoreIsNotTouchedUntilAPersonAcceptsIt(t *testing.T) {
 			h.Launch(t)
 			var s core.Status
 			e2e.Await(t, "the status says what to do", func() (err error) {
-				if s, err = status(t.Context(), h); err == nil && (s.Backends[0].State != "error" || !strings.Contains(s.Backends[0].Remedy, "holdfast local accept")) {
+				if s, err = h.Status(t.Context()); err == nil && (s.Backends[0].State != "error" || !strings.Contains(s.Backends[0].Remedy, "holdfast local accept")) {
 					err = fmt.Errorf("%+v", s.Backends)
 				}
 				return err
@@ -201,7 +201,7 @@ func TestAnotherStoreIsNotTouchedUntilAPersonAcceptsIt(t *testing.T) {
 			}
 			h.Launch(t)
 			e2e.Await(t, "the host accepts the store", func() error {
-				if out, code := run(t, h, "local", "accept", fmt.Sprintf("--adopt=%v", adopt)); code != 0 {
+				if out, code := h.Run(t, "local", "accept", fmt.Sprintf("--adopt=%v", adopt)); code != 0 {
 					return fmt.Errorf("exit code %d: %s", code, out)
 				}
 				return nil
@@ -239,13 +239,13 @@ func TestACopiedDataDirectoryIsRefusedUntilItIsAHostOfItsOwn(t *testing.T) {
 
 	twin := e2e.StartWith(t, e2e.Setup{Config: config, Data: copied, Waits: true})
 	e2e.Await(t, "the copy says what to do", func() error {
-		s, err := status(t.Context(), twin)
+		s, err := twin.Status(t.Context())
 		if err == nil && !strings.Contains(s.Backends[0].Remedy, "holdfast local new-id") {
 			err = fmt.Errorf("%+v", s.Backends)
 		}
 		return err
 	})
-	if out, code := run(t, twin, "local", "new-id"); code == 0 {
+	if out, code := twin.Run(t, "local", "new-id"); code == 0 {
 		t.Errorf("a new id is given to a running host: %s", out)
 	}
 	twin.Stop(t)

@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,40 +28,14 @@ func rounds(n int) int {
 	return n
 }
 
-// run runs a command of holdfast beside a host and gives what it printed and its exit code.
-func run(t testing.TB, h *e2e.Host, args ...string) (out string, code int) {
-	t.Helper()
-	cmd := h.Command(args...)
-	cmd.Env = append(cmd.Env, "HOLDFAST_LISTEN="+strings.TrimPrefix(h.URL, "http://"), "HOLDFAST_DATA="+h.Data())
-	text, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return string(text), cmd.ProcessState.ExitCode()
-}
-
-// must is run for a command that has to succeed.
+// must runs a command that has to succeed.
 func must(t testing.TB, h *e2e.Host, args ...string) string {
 	t.Helper()
-	out, code := run(t, h, args...)
+	out, code := h.Run(t, args...)
 	if code != 0 {
 		t.Fatalf("holdfast %s: exit code %d\n%s", strings.Join(args, " "), code, out)
 	}
 	return out
-}
-
-// status asks a host how it is.
-func status(ctx context.Context, h *e2e.Host) (s core.Status, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL+"/v1/status", nil)
-	if err != nil {
-		return s, err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return s, err
-	}
-	defer res.Body.Close()
-	return s, json.NewDecoder(res.Body).Decode(&s)
 }
 
 // passed waits until the local store has passed everything that the journals have, ready for more or not.
@@ -70,7 +43,7 @@ func passed(t testing.TB, h *e2e.Host) core.Status {
 	t.Helper()
 	var last core.Status
 	e2e.Await(t, "the local store has everything", func() error {
-		s, err := status(t.Context(), h)
+		s, err := h.Status(t.Context())
 		if err != nil {
 			return err
 		}

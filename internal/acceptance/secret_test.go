@@ -62,7 +62,7 @@ func TestASecretIsShownNowhere(t *testing.T) {
 	for _, args := range [][]string{
 		{"config", "show"}, {"config", "check"}, {"status"}, {"status", "--json"}, {"doctor"}, {"backends"}, {"items"},
 	} {
-		out, _ := run(t, h, args...)
+		out, _ := h.Run(t, args...)
 		fmt.Fprintln(&seen, out)
 	}
 	for _, pid := range h.Processes() {
@@ -83,7 +83,7 @@ func TestASecretIsShownNowhere(t *testing.T) {
 		if err := os.WriteFile(broken, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, code := run(t, h, "config", "check", "--config", broken)
+		out, code := h.Run(t, "config", "check", "--config", broken)
 		if code == 0 {
 			t.Errorf("no mistake is found in\n%s", text)
 		}

@@ -6,8 +6,10 @@ import "time"
 const patience = 60 * time.Second
 
 // await tries until there is no error, a bounded time; it gives the last error.
-func await(try func() error) error {
-	deadline, tick := time.After(patience), time.NewTicker(10*time.Millisecond)
+func await(try func() error) error { return awaitFor(patience, try) }
+
+func awaitFor(limit time.Duration, try func() error) error {
+	deadline, tick := time.After(limit), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for {
 		err := try()

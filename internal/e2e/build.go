@@ -27,7 +27,7 @@ func build() (binary string, err error) {
 	}
 	buildDir = dir
 	root := filepath.Dir(strings.TrimSpace(string(mod)))
-	for out, pkg := range map[string]string{"holdfast": "./cmd/host", "plugins/holdfast-backend-sqlite": "./plugins/sqlite"} {
+	for out, pkg := range map[string]string{"holdfast": "./cmd/host", "plugins/" + sqlitePlugin: "./plugins/sqlite"} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, out), pkg)
 		cmd.Dir = root
 		if text, err := cmd.CombinedOutput(); err != nil {
@@ -49,8 +49,9 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// install gives a host binaries of its own, so that its processes can be told from those of every other host.
-func install(dir string) (binary string, err error) {
+// install gives a host binaries of its own, so that its processes can be told from those of every other host, and further
+// copies of the SQLite plugin under some names.
+func install(dir string, more ...string) (binary string, err error) {
 	from, err := built()
 	if err != nil {
 		return "", err
@@ -75,8 +76,19 @@ func install(dir string) (binary string, err error) {
 			return "", err
 		}
 	}
+	for _, name := range more {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return "", err
+		}
+		source := filepath.Join(filepath.Dir(from), "plugins", sqlitePlugin)
+		if err := place(source, filepath.Join(dir, name, sqlitePlugin)); err != nil {
+			return "", err
+		}
+	}
 	return filepath.Join(dir, "holdfast"), nil
 }
+
+const sqlitePlugin = "holdfast-backend-sqlite"
 
 // place links a file, or copies it to another file system.
 func place(from, to string) error {

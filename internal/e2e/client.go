@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"holdfast/internal/model"
@@ -27,6 +28,9 @@ type T interface {
 type Client struct {
 	url  string
 	http *http.Client
+
+	mu       sync.Mutex
+	answered map[string]int
 }
 
 // Client gives a caller of the host.
@@ -35,6 +39,24 @@ func (h *Host) Client() *Client { return NewClient(h.URL) }
 // NewClient gives a caller of whatever answers at a URL.
 func NewClient(url string) *Client {
 	return &Client{url: url, http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+}
+
+// Answered tells how many answers each backend has given since it was asked last; writes count for the one that decided.
+func (c *Client) Answered() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.answered
+	c.answered = nil
+	return all
+}
+
+func (c *Client) count(backend string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answered == nil {
+		c.answered = map[string]int{}
+	}
+	c.answered[backend]++
 }
 
 // Close lets go of idle connections.
@@ -108,6 +130,7 @@ func (c *Client) do(req *http.Request) (a Answer, err error) {
 		return a, fmt.Errorf("%s %s answers %s: %w", req.Method, req.URL.Path, res.Status, err)
 	}
 	a.Status, a.Took = res.StatusCode, time.Since(began)
+	c.count(a.Backend)
 	return a, nil
 }
 

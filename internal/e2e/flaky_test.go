@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/internal/e2e"
 	"holdfast/ports"
 )
 
@@ -51,16 +52,16 @@ func (hung) Wait(ctx context.Context) ([]ports.Decision, error) {
 func TestAStoreThatDiesAgainAndAgainLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, store ports.LocalStore) {
-		w := startWorkload(t, within(t, flaky{store}), 5*time.Millisecond)
+		w := e2e.StartWorkload(t, within(t, flaky{store}), 5*time.Millisecond)
 		<-time.After(4 * time.Second)
-		w.end()
-		w.client.Settle(t)
-		w.check()
-		t.Logf("%d writes, %d of them deferred, slowest answer %s", w.writes, w.deferred, w.slowest.Round(time.Millisecond))
-		if w.slowest > callerLimit {
-			t.Errorf("a caller waited %s", w.slowest)
+		w.End()
+		w.Client.Settle(t)
+		w.Check()
+		t.Logf("%d writes, %d of them deferred, slowest answer %s", w.Writes, w.Deferred, w.Slowest.Round(time.Millisecond))
+		if w.Slowest > e2e.CallerLimit {
+			t.Errorf("a caller waited %s", w.Slowest)
 		}
-		for _, f := range w.failures {
+		for _, f := range w.Failures {
 			t.Errorf("a write was not acknowledged: %s", f)
 		}
 	})

@@ -13,14 +13,14 @@ func TestAHungPluginHoldsUpNobodyAndIsReplaced(t *testing.T) {
 	}
 	t.Parallel()
 	host := e2e.Start(t)
-	w := startWorkload(t, host.Client(), 20*time.Millisecond)
+	w := e2e.StartWorkload(t, host.Client(), 20*time.Millisecond)
 	client := host.Client()
 	defer client.Close()
 	<-time.After(300 * time.Millisecond)
 	if host.HangPlugins() == 0 {
 		t.Fatal("there is no plugin to hang")
 	}
-	for path, limit := range map[string]time.Duration{"/v1/status": 500 * time.Millisecond, "/v1/work-items": callerLimit, "/v1/work-items/wi-0-0": callerLimit} {
+	for path, limit := range map[string]time.Duration{"/v1/status": 500 * time.Millisecond, "/v1/work-items": e2e.CallerLimit, "/v1/work-items/wi-0-0": e2e.CallerLimit} {
 		began := time.Now()
 		if _, err := client.Get(t.Context(), path, nil); err != nil {
 			t.Error(err)
@@ -30,14 +30,14 @@ func TestAHungPluginHoldsUpNobodyAndIsReplaced(t *testing.T) {
 		}
 	}
 	client.Settle(t) // only another plugin can do that
-	w.end()
+	w.End()
 	client.Settle(t)
-	w.check()
-	t.Logf("%d writes, %d of them deferred, slowest answer %s", w.writes, w.deferred, w.slowest.Round(time.Millisecond))
-	if w.slowest > callerLimit {
-		t.Errorf("a caller waited %s", w.slowest)
+	w.Check()
+	t.Logf("%d writes, %d of them deferred, slowest answer %s", w.Writes, w.Deferred, w.Slowest.Round(time.Millisecond))
+	if w.Slowest > e2e.CallerLimit {
+		t.Errorf("a caller waited %s", w.Slowest)
 	}
-	for _, f := range w.failures {
+	for _, f := range w.Failures {
 		t.Errorf("a write was not acknowledged: %s", f)
 	}
 }

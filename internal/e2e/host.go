@@ -55,7 +55,7 @@ func StartWith(t testing.TB, setup Setup) *Host {
 		}
 		_ = os.RemoveAll(dir)
 	})
-	if h.binary, err = install(h.bin); err != nil {
+	if h.binary, err = install(h.bin, setup.Plugins...); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "t"), 0o700); err != nil {

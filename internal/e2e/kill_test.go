@@ -32,7 +32,7 @@ func TestEveryAcknowledgedWriteOutlivesThePluginsDeaths(t *testing.T) {
 
 func pluginDeaths(t *testing.T) {
 	host := e2e.Start(t)
-	w := startWorkload(t, host.Client(), 5*time.Millisecond)
+	w := e2e.StartWorkload(t, host.Client(), 5*time.Millisecond)
 	end := time.After(time.Minute)
 	for killed := 0; killed < deathsEach; {
 		select {
@@ -42,16 +42,16 @@ func pluginDeaths(t *testing.T) {
 			t.Fatalf("only %d plugins could be killed: they do not come back", killed)
 		}
 	}
-	w.client.Settle(t)
+	w.Client.Settle(t)
 	<-time.After(rand.N(300 * time.Millisecond)) // some writes behind the last death
-	w.end()
-	w.client.Settle(t)
-	w.check()
-	t.Logf("%d writes, %d of them deferred, slowest answer %s", w.writes, w.deferred, w.slowest.Round(time.Millisecond))
-	if w.slowest > callerLimit {
-		t.Errorf("a caller waited %s", w.slowest)
+	w.End()
+	w.Client.Settle(t)
+	w.Check()
+	t.Logf("%d writes, %d of them deferred, slowest answer %s", w.Writes, w.Deferred, w.Slowest.Round(time.Millisecond))
+	if w.Slowest > e2e.CallerLimit {
+		t.Errorf("a caller waited %s", w.Slowest)
 	}
-	for _, f := range w.failures {
+	for _, f := range w.Failures {
 		t.Errorf("a write was not acknowledged: %s", f)
 	}
 	if n := host.Plugins(); n != 1 {
@@ -64,7 +64,7 @@ func TestEveryAcknowledgedWriteOutlivesTheHostsDeaths(t *testing.T) {
 		t.Skip("kills hosts for a while")
 	}
 	host := e2e.Start(t)
-	w := startWorkload(t, host.Client(), 5*time.Millisecond)
+	w := e2e.StartWorkload(t, host.Client(), 5*time.Millisecond)
 	for killed := range rounds() {
 		<-time.After(rand.N(500 * time.Millisecond))
 		host.Kill()
@@ -73,10 +73,10 @@ func TestEveryAcknowledgedWriteOutlivesTheHostsDeaths(t *testing.T) {
 		}
 		host.Restart(t)
 	}
-	w.end()
-	w.client.Settle(t)
-	w.check()
-	t.Logf("%d writes, %d deaths, %d calls without acknowledgment, slowest answer %s", w.writes, rounds(), len(w.failures), w.slowest.Round(time.Millisecond))
+	w.End()
+	w.Client.Settle(t)
+	w.Check()
+	t.Logf("%d writes, %d deaths, %d calls without acknowledgment, slowest answer %s", w.Writes, rounds(), len(w.Failures), w.Slowest.Round(time.Millisecond))
 	if n := host.Plugins(); n != 1 {
 		t.Errorf("%d plugin processes are there, want 1", n)
 	}

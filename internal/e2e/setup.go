@@ -14,6 +14,10 @@ type Setup struct {
 	Env    []string // more of its environment, as KEY=VALUE
 	Group  bool     // a process group of its own, as a shell gives it
 	Waits  bool     // it is not ready after its start: its local store needs a person
+
+	// Plugins are further copies of the SQLite plugin, so that a backend may have an executable of its own, which Hold takes
+	// away: plugin = "bin/NAME/holdfast-backend-sqlite".
+	Plugins []string
 }
 
 func (h *Host) configure() error {

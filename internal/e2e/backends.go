@@ -1,0 +1,205 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"holdfast/core"
+)
+
+// Backends beside the local store: each is a SQLite file with a process and an executable of its own, so that a test may
+// kill, freeze and take away one of them alone.
+
+// Mirrored is a host with such backends, in the order in which reads ask them, before the local store.
+func Mirrored(names ...string) Setup {
+	var text strings.Builder
+	fmt.Fprintf(&text, "route = [\"%s\", \"local\"]\n", strings.Join(names, `", "`))
+	text.WriteString("backend \"sqlite\" \"local\" {\n  local = true\n}\n")
+	for _, name := range names {
+		fmt.Fprintf(&text, "backend \"sqlite\" %q {\n  path   = \"%s.db\"\n  plugin = \"bin/%s/%s\"\n}\n", name, name, name, sqlitePlugin)
+	}
+	return Setup{Config: text.String(), Plugins: names}
+}
+
+// File is the path of a SQLite backend's file.
+func (h *Host) File(name string) string {
+	if name == "local" {
+		name = "history"
+	}
+	return filepath.Join(h.Data(), name+".db")
+}
+
+// Run runs a command of holdfast beside the host and gives what it printed and its exit code.
+func (h *Host) Run(t testing.TB, args ...string) (out string, code int) {
+	t.Helper()
+	cmd := h.Command(args...)
+	cmd.Env = append(cmd.Env, "HOLDFAST_LISTEN="+h.listen, "HOLDFAST_DATA="+h.Data())
+	text, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// Status asks the host how it is.
+func (h *Host) Status(ctx context.Context) (s core.Status, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL+"/v1/status", nil)
+	if err != nil {
+		return s, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return s, err
+	}
+	defer res.Body.Close()
+	return s, json.NewDecoder(res.Body).Decode(&s)
+}
+
+// Backend tells how one backend is.
+func (h *Host) Backend(ctx context.Context, name string) (core.BackendStatus, error) {
+	s, err := h.Status(ctx)
+	if err != nil {
+		return core.BackendStatus{}, err
+	}
+	for _, b := range s.Backends {
+		if b.Name == name {
+			return b, nil
+		}
+	}
+	return core.BackendStatus{}, fmt.Errorf("the status knows no backend %s", name)
+}
+
+// Signal sends a signal to the process of one backend and says whether there was one.
+func (h *Host) Signal(ctx context.Context, name string, signal syscall.Signal) bool {
+	b, err := h.Backend(ctx, name)
+	return err == nil && b.PID != 0 && syscall.Kill(b.PID, signal) == nil
+}
+
+// executable is that of a backend of Mirrored.
+func (h *Host) executable(name string) string { return filepath.Join(h.bin, name, sqlitePlugin) }
+
+// Hold takes a backend of Mirrored away: its executable is another one, which does nothing, and its process is killed.
+func (h *Host) Hold(t testing.TB, name string) {
+	t.Helper()
+	path := h.executable(name)
+	if err := os.Rename(path, path+"-held"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.Signal(t.Context(), name, syscall.SIGKILL)
+	if err := await(func() error {
+		if pids := h.pidsOf(name); len(pids) > 0 {
+			return fmt.Errorf("processes of %s: %v", name, pids)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Free gives a backend that was held its executable back; the host notices by itself.
+func (h *Host) Free(t testing.TB, name string) {
+	t.Helper()
+	path := h.executable(name)
+	if err := os.Rename(path+"-held", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pidsOf lists the live processes of a backend of Mirrored.
+func (h *Host) pidsOf(name string) (pids []int) {
+	for _, list := range processes(filepath.Dir(h.executable(name))) {
+		pids = append(pids, list...)
+	}
+	return pids
+}
+
+// AwaitEqual waits until every follower has everything that was acknowledged and nothing of it is unsettled or in doubt. A
+// key that is in doubt takes a minute.
+func (h *Host) AwaitEqual(t testing.TB) {
+	t.Helper()
+	if err := awaitFor(2*patience, func() error { return h.equal(t.Context()) }); err != nil {
+		t.Fatalf("the followers do not become equal: %v\n%s", err, h.log.text())
+	}
+}
+
+func (h *Host) equal(ctx context.Context) error {
+	s, err := h.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range s.Families {
+		if f.Backlog > 0 {
+			return fmt.Errorf("%s is at %d of %d", f.Family, f.Committed, f.Head)
+		}
+	}
+	for _, b := range s.Backends {
+		for _, f := range b.Followers {
+			if f.Phase != "ready" || f.Behind > 0 || f.Unsettled+f.InDoubt+f.Discarded > 0 {
+				return fmt.Errorf("%s, %s is %s: behind by %d, %d unsettled, %d in doubt, %d discarded; %s", b.Name, f.Family, f.Phase, f.Behind, f.Unsettled, f.InDoubt, f.Discarded, f.Detail)
+			}
+		}
+	}
+	return nil
+}
+
+// Verify has two backends compared, record by record.
+func (h *Host) Verify(t testing.TB, a, b string) {
+	t.Helper()
+	var got struct {
+		envelope
+		Verification core.Verification
+	}
+	h.Order(t, "/v1/verify", map[string]string{"A": a, "B": b}, &got)
+	v := got.Verification
+	if !got.Success || !v.Equal() || v.OneWay || len(v.Differences) > 0 {
+		t.Errorf("verify %s %s: %+v; compared %d, only in %s %d, only in %s %d, different %d: %+v", a, b, got.envelope, v.Compared,
+			a, v.OnlyA, b, v.OnlyB, v.Different, v.Differences[:min(5, len(v.Differences))])
+	}
+}
+
+// envelope is what the answer to every order has.
+type envelope struct {
+	Success      bool
+	Code, Reason string
+}
+
+// Order gives an order that may take a while, and takes the last line of its answer, which is the outcome.
+func (h *Host) Order(t testing.TB, path string, order, into any) {
+	t.Helper()
+	body, err := json.Marshal(order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var last json.RawMessage
+	for d := json.NewDecoder(res.Body); err == nil; {
+		err = d.Decode(&last)
+	}
+	if err != io.EOF {
+		t.Fatalf("%s: %v", path, err)
+	}
+	if err := json.Unmarshal(last, into); err != nil {
+		t.Fatalf("%s is answered %s: %v", path, last, err)
+	}
+}
