@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -45,7 +44,7 @@ type telling struct {
 	opener string // the host that opened the store
 	limit  int
 
-	marks  map[string]uint64
+	marks  map[string]ports.Mark
 	epochs []ports.Epoch // of the opener, oldest first
 	page   ports.ChangePage
 	bytes  int
@@ -87,42 +86,14 @@ func (t *telling) tell(r *reading, storeID string) error {
 }
 
 // look reads what the store knows of itself.
-func (t *telling) look(r *reading) error {
-	t.marks = map[string]uint64{}
-	prefix := marksOf(t.query.Family)
-	err := r.query(readKeys, func(row []driver.Value) error {
-		key, _ := row[0].(string)
-		text, _ := row[1].(string)
-		var mark ports.Mark
-		if err := json.Unmarshal([]byte(text), &mark); err != nil {
-			return ports.Errorf(ports.Internal, "sqlite", "UVHoldfast has an unreadable %s: %v", key, err)
-		}
-		t.marks[key[len(prefix):]] = mark.Seq
-		return nil
-	}, prefix, after(prefix))
-	if err != nil {
+func (t *telling) look(r *reading) (err error) {
+	if t.marks, err = r.marks(t.query.Family); err != nil {
 		return err
 	}
 	if t.epochs, err = r.epochsOf(t.query.Family, t.opener); err != nil {
 		return err
 	}
 	return getJSON(r.link, keyDropped(t.query.Family), &t.page.Dropped)
-}
-
-// epochsOf gives a host's epochs, oldest first.
-func (r *reading) epochsOf(f ports.Family, host string) ([]ports.Epoch, error) {
-	text, err := r.word(readKey, keyEpochs(f, host))
-	if err != nil || text == "" {
-		return nil, err
-	}
-	if text != r.epochs[f].text {
-		var list []ports.Epoch
-		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			return nil, ports.Errorf(ports.Internal, "sqlite", "UVHoldfast has an unreadable %s: %v", keyEpochs(f, host), err)
-		}
-		r.epochs[f] = epochList{text, list}
-	}
-	return r.epochs[f].list, nil
 }
 
 // check refuses a position that is not one of this store's.
@@ -139,7 +110,7 @@ func (t *telling) check(l *link) error {
 				return err
 			}
 		}
-		if seq <= mark {
+		if seq <= mark.Seq {
 			continue
 		}
 		// Rows beyond the mark come only by Put. Who was told of them must be able to go on.
@@ -148,7 +119,7 @@ func (t *telling) check(l *link) error {
 			return err
 		}
 		if seq > uint64(highest) {
-			return ports.Errorf(ports.Conflict, "sqlite: changes", "the position is at %d of host %s, the store itself only at %d", seq, host, max(mark, uint64(highest)))
+			return ports.Errorf(ports.Conflict, "sqlite: changes", "the position is at %d of host %s, the store itself only at %d", seq, host, max(mark.Seq, uint64(highest)))
 		}
 	}
 	return nil
@@ -187,7 +158,7 @@ func (t *telling) host(l *link, host string) (seq uint64, more bool, err error) 
 	for err == nil {
 		next, found := least(trails)
 		if !found {
-			return max(seq, t.marks[host]), false, nil
+			return max(seq, t.marks[host].Seq), false, nil
 		}
 		if len(t.page.Rows) >= t.limit {
 			return seq, true, nil

@@ -57,6 +57,7 @@ func everything(t failer, s *Store, f ports.Family) []ports.Row {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer found.Close()
 	for found.Next() {
 		r := ports.Row{Gone: true}
 		if err := found.Scan(&r.Kind, &r.Key, &r.Change.Host, &r.Change.Seq); err != nil {

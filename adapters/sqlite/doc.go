@@ -10,6 +10,7 @@
 //
 //	Commit, Put, Prune, Open --> queue --> writer --> position check, Decide, fold --> BEGIN IMMEDIATE ... COMMIT
 //	readers                  --> pool of read-only connections, short statements
+//	Changes, Position        --> read-only connections with kept statements, one snapshot a call
 //
 // Within a transaction every record is written once, in its final state, and of a present one only the columns that
 // changed. A cache of recently written records saves most look-ups.

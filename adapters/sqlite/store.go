@@ -153,46 +153,6 @@ func (s *Store) Probe(ctx context.Context, _ ports.Family) error {
 	})
 }
 
-// Position says how far the store is: as the last Put said, or for a local store as its marks say.
-func (s *Store) Position(ctx context.Context, family ports.Family) (ports.Position, error) {
-	const op = "sqlite: position"
-	f, err := s.open(ctx)
-	if err != nil {
-		return ports.Position{}, err
-	}
-	var p ports.Position
-	found, err := f.keyJSON(ctx, keyFollower(family), &p)
-	if err != nil {
-		return ports.Position{}, s.readFault(ctx, op, err)
-	}
-	p.StoreID = f.storeID
-	if found {
-		return p, nil
-	}
-	prefix := marksOf(family)
-	rows, err := f.readers.QueryContext(ctx, readKeys, prefix, after(prefix))
-	if err != nil {
-		return ports.Position{}, s.readFault(ctx, op, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var key, text string
-		var mark ports.Mark
-		if err := rows.Scan(&key, &text); err != nil {
-			return ports.Position{}, s.readFault(ctx, op, err)
-		}
-		if err := json.Unmarshal([]byte(text), &mark); err != nil {
-			return ports.Position{}, ports.Errorf(ports.Internal, op, "UVHoldfast has an unreadable %s: %v", key, err)
-		}
-		if p.Seqs == nil {
-			p.Seqs = map[string]uint64{}
-		}
-		p.Epoch = mark.Epoch
-		p.Seqs[key[len(prefix):]] = mark.Seq
-	}
-	return p, s.readFault(ctx, op, rows.Err())
-}
-
 // Drain finishes what is in line, empties the write-ahead log and takes no more work.
 func (s *Store) Drain(ctx context.Context) error {
 	if err := s.lock(ctx); err != nil {
