@@ -43,8 +43,11 @@ func (h *fakeHost) lasts(ctx context.Context, tell func(core.Progress)) error {
 func (h *fakeHost) ResyncExact(ctx context.Context, backend string, confirm int64, tell func(core.Progress)) (core.Exactness, error) {
 	h.ask(confirm, "")
 	e := core.Exactness{Backend: backend, OnlyThere: 3}
-	if confirm == e.OnlyThere {
+	switch {
+	case confirm == e.OnlyThere:
 		e.Removed = 3
+	case confirm >= 0:
+		return e, ports.Errorf(ports.Conflict, "resync --exact", "3 records are only in %s, not %d; nothing was removed", backend, confirm)
 	}
 	return e, h.lasts(ctx, tell)
 }

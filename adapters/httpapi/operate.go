@@ -48,12 +48,7 @@ func (a *API) status(w http.ResponseWriter, r *http.Request, _ caller) {
 			body.Survey = &survey
 		}
 	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		refuse(w, ports.Wrap(ports.Internal, "status", err))
-		return
-	}
-	send(w, http.StatusOK, append(text, '\n'))
+	sendValue(w, body)
 }
 
 // write tells what became of a write.

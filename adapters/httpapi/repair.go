@@ -44,7 +44,7 @@ func namesOf(backends []core.BackendStatus) string {
 	return strings.Join(names, ", ")
 }
 
-// unconfirmed is the count that never is right: it only has the records counted.
+// unconfirmed only has the records counted.
 const unconfirmed = -1
 
 // resync copies everything again; with Exact it removes what only the backend has, when the caller knows how much that is.
@@ -77,11 +77,7 @@ func (a *API) resync(w http.ResponseWriter, r *http.Request, who caller) {
 		confirm = *order.Confirm
 	}
 	done, err := last(a, w, r, "Exactness", func(ctx context.Context, tell func(core.Progress)) (core.Exactness, error) {
-		e, err := a.host.ResyncExact(ctx, b.Name, confirm, tell)
-		if err == nil && order.Confirm != nil && e.OnlyThere != confirm {
-			err = ports.InField(ports.Conflict, "Confirm", "%d records are only in %s, not %d; nothing was removed", e.OnlyThere, b.Name, confirm)
-		}
-		return e, err
+		return a.host.ResyncExact(ctx, b.Name, confirm, tell)
 	})
 	a.note(err, "what only a backend has is removed", "backend", b.Name, "only_there", done.OnlyThere, "removed", done.Removed, "actor", who.name)
 }

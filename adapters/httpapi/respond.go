@@ -60,6 +60,16 @@ func respondValue(w http.ResponseWriter, payload string, value any) {
 	respond(w, core.Answer{Payload: payload, Value: text})
 }
 
+// sendValue answers with a value that is the whole envelope.
+func sendValue(w http.ResponseWriter, value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		refuse(w, ports.Wrap(ports.Internal, "answer", err))
+		return
+	}
+	send(w, http.StatusOK, append(text, '\n'))
+}
+
 func send(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

@@ -1,8 +1,8 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
+	"slices"
 
 	"holdfast/core"
 	"holdfast/ports"
@@ -40,46 +40,40 @@ func (a *API) unsettled(w http.ResponseWriter, r *http.Request, _ caller) {
 	if after != "" && (name == "" || len(families) > 1) {
 		p.fault(ports.InField(ports.Invalid, "after", "goes on behind a key of one list; name its backend and its family"))
 	}
-	backends := a.host.Status().Backends
+	backends, asides := a.host.Status().Backends, name == ""
 	if name != "" {
 		one, err := a.named("backend", name)
 		if err != nil {
 			p.fault(err)
 		}
-		backends = []core.BackendStatus{one}
+		backends, asides = []core.BackendStatus{one}, one.Local
 	}
 	if err := p.done(); err != nil {
 		refuse(w, err)
 		return
 	}
 	body := unsettledBody{Available: true, Success: true, Unsettled: []core.AsideStatus{}, Keys: []core.UnsettledStatus{}}
+	err := error(nil)
+	if asides {
+		err = a.addAsides(&body, families)
+	}
 	for i := range backends {
-		var err error
-		if backends[i].Local {
-			err = a.addAsides(&body, families)
-		} else {
+		if err == nil && !backends[i].Local {
 			err = a.addKeys(&body, backends[i].Name, families, after, limit)
 		}
-		if err != nil {
-			refuse(w, err)
-			return
-		}
 	}
-	text, err := json.Marshal(body)
 	if err != nil {
-		refuse(w, ports.Wrap(ports.Internal, "unsettled", err))
+		refuse(w, err)
 		return
 	}
-	send(w, http.StatusOK, append(text, '\n'))
+	sendValue(w, body)
 }
 
 func (a *API) addAsides(body *unsettledBody, families []ports.Family) error {
 	asides, err := a.host.Asides()
 	for _, aside := range asides {
-		for _, f := range families {
-			if aside.Family == f {
-				body.Unsettled = append(body.Unsettled, aside)
-			}
+		if slices.Contains(families, aside.Family) {
+			body.Unsettled = append(body.Unsettled, aside)
 		}
 	}
 	return err

@@ -131,3 +131,23 @@ func counted(n int64, one string) string {
 	}
 	return strconv.FormatInt(n, 10) + " " + one + "s"
 }
+
+// printJSON prints JSON as it came, indented.
+func printJSON(out io.Writer, text []byte) error {
+	var b bytes.Buffer
+	if err := json.Indent(&b, bytes.TrimSpace(text), "", "  "); err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	_, err := b.WriteTo(out)
+	return err
+}
+
+// printPart prints one member of an answer as it came.
+func printPart(in *invocation, answer []byte, member string) error {
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(answer, &parts); err != nil {
+		return err
+	}
+	return printJSON(in.stdout, parts[member])
+}

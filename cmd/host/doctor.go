@@ -1,20 +1,15 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"holdfast/core"
 	"holdfast/internal/config"
 	"holdfast/internal/exitcode"
 	"holdfast/ports"
@@ -46,8 +41,6 @@ func (c *checkup) foundf(verdict, what, format string, args ...any) {
 	}
 	fmt.Fprintf(c.in.stdout, "%-5s %-18s %s\n", verdict, what, clean(fmt.Sprintf(format, args...)))
 }
-
-const doctorTimeout = 10 * time.Second
 
 func (doctorCommand) Run(in *invocation) error {
 	c := checkup{in: in}
@@ -170,89 +163,4 @@ func (c *checkup) mistake(what string, err error) {
 		first += ": " + second
 	}
 	c.foundf(fails, what, "%s (see `holdfast config check`)", first)
-}
-
-// host asks the running host, or looks whether one could listen. cfg is nil when only --server says where it is.
-func (c *checkup) host(cfg *config.Config) {
-	host, err := c.in.client()
-	if err != nil {
-		c.foundf(fails, "host", "%v", err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(c.in.ctx, doctorTimeout)
-	defer cancel()
-	s, _, err := host.status(ctx, false)
-	switch {
-	case errors.Is(err, errUnreachable) && c.in.Server != "":
-		c.foundf(fails, "host", "%v", err)
-	case errors.Is(err, errUnreachable):
-		c.port(cfg)
-	case err != nil:
-		c.foundf(fails, "host", "%v", err)
-	case !s.Ready:
-		c.foundf(fails, "host", "answers at %s, but is not ready: %s", host.base, s.Detail)
-		c.status(&s)
-	default:
-		c.foundf(fine, "host", "answers at %s, version %s, up %s", host.base, cmp.Or(s.Version, "unknown"), s.Uptime)
-		c.status(&s)
-	}
-}
-
-// port says whether a host could listen.
-func (c *checkup) port(cfg *config.Config) {
-	l, err := new(net.ListenConfig).Listen(c.in.ctx, "tcp", cfg.Listen)
-	if err != nil {
-		c.foundf(fails, "listen", "no host answers at %s, and another program is there or it cannot be listened at: %v", cfg.URL(), err)
-		return
-	}
-	_ = l.Close() // it was only a trial
-	c.foundf(fine, "listen", "%s is free; no host runs there (`holdfast serve` starts one)", cfg.Listen)
-}
-
-// maxBacklog and maxAge are from where on a backlog is worth a word.
-const (
-	maxBacklog = 1000
-	maxAge     = 10 * time.Second
-)
-
-func (c *checkup) status(s *hostStatus) {
-	for i := range s.Families {
-		f := &s.Families[i]
-		c.family(strings.ToLower(string(f.Family)), f)
-	}
-	for _, b := range s.Backends {
-		verdict := warns
-		switch {
-		case b.State == "bootstrapped":
-			verdict = fine
-		case b.Local || b.State == "error":
-			verdict = fails
-		}
-		words := slices.DeleteFunc([]string{b.State, b.Detail, b.Remedy}, func(word string) bool { return word == "" })
-		c.foundf(verdict, "backend "+b.Name, "%s", strings.Join(words, "; "))
-	}
-}
-
-func (c *checkup) family(name string, f *core.FamilyStatus) {
-	switch j := &f.Journal; {
-	case j.Fault != "":
-		c.foundf(fails, "journal "+name, "takes no writes: %s", j.Fault)
-	case j.Full:
-		c.foundf(fails, "journal "+name, "is full with %s of %s; free disk space, raise journal.limit, or see why the local store does not take the backlog", sizeText(j.Bytes), sizeText(j.Limit))
-	case len(j.Damaged) > 0:
-		c.foundf(warns, "journal "+name, "set damaged files aside: %s; look at the disk, then delete them", strings.Join(j.Damaged, ", "))
-	default:
-		c.foundf(fine, "journal "+name, "%s of %s", sizeText(j.Bytes), sizeText(j.Limit))
-	}
-	if age := time.Duration(f.OldestMs) * time.Millisecond; f.Backlog > maxBacklog || age > maxAge {
-		c.foundf(warns, "backlog "+name, "%s, the oldest %s old; the local store does not keep up, see its backend", counted(int64(f.Backlog), "write"), ageText(age))
-	} else {
-		c.foundf(fine, "backlog "+name, "%s", counted(int64(f.Backlog), "write"))
-	}
-	if f.SetAside > 0 {
-		c.foundf(warns, "set aside "+name, "%s; see `holdfast unsettled list`", counted(int64(f.SetAside), "write"))
-	}
-	if len(f.Lost) > 0 {
-		c.foundf(warns, "lost "+name, "writes were lost, see Lost in `holdfast status --json`")
-	}
 }

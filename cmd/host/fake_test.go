@@ -27,6 +27,8 @@ type standIn struct {
 	export []ports.Row
 	fault  error // of an export, after its rows
 	pruned []ports.Pruned
+	keys   []core.UnsettledStatus
+	repair repaired
 
 	mu     sync.Mutex
 	calls  []core.Call

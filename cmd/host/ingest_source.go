@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // source is a file of lines as it is sent: unzipped when it is gzipped, by its content and not by its name.
@@ -143,8 +142,8 @@ func (c *lineCounter) progress() (sent int, err error) {
 type progress struct{ bar *progressbar.ProgressBar }
 
 func (in *invocation) progress(name string, size int64) progress {
-	f, ok := in.stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	f := in.terminal()
+	if f == nil {
 		return progress{}
 	}
 	return progress{progressbar.NewOptions64(size,

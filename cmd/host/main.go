@@ -33,7 +33,11 @@ type commands struct {
 	Attempts  attemptsCommand  `cmd:"" help:"List the attempts of a work item."`
 	Manifests manifestsCommand `cmd:"" help:"List operation manifests."`
 	Manifest  manifestCommand  `cmd:"" help:"Show an operation manifest."`
-	Unsettled unsettledCommand `cmd:"" help:"Show, retry or discard the writes that are set aside."`
+	Unsettled unsettledCommand `cmd:"" help:"Show, retry or discard what a backend did not take."`
+	Verify    verifyCommand    `cmd:"" help:"Compare two backends."`
+	Resync    resyncCommand    `cmd:"" help:"Copy everything to a backend again, or remove what only it has."`
+	Copy      copyCommand      `cmd:"" help:"Bring everything that one backend has to another."`
+	Adopt     adoptCommand     `cmd:"" help:"Take what only a backend has into the local store."`
 	Local     localCommand     `cmd:"" help:"Decide about the local store."`
 	Prune     pruneCommand     `cmd:"" help:"Remove finished history."`
 	Doctor    doctorCommand    `cmd:"" help:"Look for everything that may be wrong, and say what to do."`

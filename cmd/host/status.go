@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -114,16 +113,13 @@ func (c backendsCommand) Run(in *invocation) error {
 	if err != nil {
 		return err
 	}
-	s, answer, err := host.status(in.ctx, false)
+	var s struct{ Backends []core.BackendStatus }
+	answer, err := host.get(in.ctx, "/v1/backends", &s)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		var raw struct{ Backends json.RawMessage }
-		if err := json.Unmarshal(answer, &raw); err != nil {
-			return err
-		}
-		return printJSON(in.stdout, raw.Backends)
+		return printPart(in, answer, "Backends")
 	}
 	if err := backendTable(in.stdout, s.Backends); err != nil {
 		return err
@@ -141,26 +137,59 @@ func (c backendsCommand) Run(in *invocation) error {
 
 func backendTable(out io.Writer, backends []core.BackendStatus) error {
 	t := newTable(out, "BACKEND", "KIND", "STATE", "SINCE", "STARTS", "DETAIL")
-	for _, b := range backends {
-		name, detail := b.Name, b.Detail
+	followers := newTable(out, "FOLLOWER", "FAMILY", "STATE", "PHASE", "POSITION", "BEHIND", "FOR", "COPIED", "UNSETTLED", "DETAIL")
+	following := false
+	for i := range backends {
+		b := &backends[i]
+		name, detail := b.Name, sentence(b.Detail, b.Remedy)
 		if b.Local {
 			name += " (local)"
 		}
-		if b.Remedy != "" {
-			detail = strings.TrimPrefix(detail+"; "+b.Remedy, "; ")
+		for i := range b.Followers {
+			followerRow(followers, b.Name, &b.Followers[i])
+			following, detail = true, "" // it stands with the family that it is about
 		}
 		t.row(name, b.Kind, b.State, moment(b.Since), strconv.Itoa(b.Starts), detail)
 	}
-	return t.flush()
-}
-
-// printJSON prints JSON as it came, indented.
-func printJSON(out io.Writer, text []byte) error {
-	var b bytes.Buffer
-	if err := json.Indent(&b, bytes.TrimSpace(text), "", "  "); err != nil {
+	if err := t.flush(); err != nil || !following {
 		return err
 	}
-	b.WriteByte('\n')
-	_, err := b.WriteTo(out)
-	return err
+	fmt.Fprintln(out)
+	return followers.flush()
+}
+
+func followerRow(t table, backend string, f *core.FollowerStatus) {
+	phase, age, last := f.Phase, "", f.LastError
+	if f.Suspect {
+		phase += ", suspect"
+	}
+	if f.BehindMs > 0 {
+		age = ageText(time.Duration(f.BehindMs) * time.Millisecond)
+	}
+	if last == f.Detail {
+		last = ""
+	}
+	if last != "" {
+		last = "last error " + moment(f.LastErrorAt) + ": " + brief(last, 300)
+	}
+	t.row(backend, string(f.Family), f.State, phase, number(f.Position), number(f.Behind), age, number(f.Copied), unsettledText(f), sentence(f.Detail, f.Remedy, last))
+}
+
+// unsettledText is "2 refused, 1 in doubt", "" for none.
+func unsettledText(f *core.FollowerStatus) string {
+	var parts []string
+	for _, k := range []struct {
+		n    int
+		what string
+	}{{f.Unsettled, "refused"}, {f.InDoubt, "in doubt"}, {f.Discarded, "given up"}} {
+		if k.n > 0 {
+			parts = append(parts, strconv.Itoa(k.n)+" "+k.what)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sentence joins what is to be said, without what is empty.
+func sentence(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
