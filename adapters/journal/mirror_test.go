@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -406,9 +407,7 @@ func TestADamagedMirrorIsSetAsideAndForgetsNothing(t *testing.T) {
 		},
 	}
 	for name, cases := range own {
-		for what, change := range every {
-			cases[what] = change
-		}
+		maps.Copy(cases, every)
 		for what, change := range cases {
 			t.Run(name+" "+what, func(t *testing.T) {
 				t.Parallel()

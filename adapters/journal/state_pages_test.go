@@ -26,7 +26,7 @@ func walked(t testing.TB, path string) (all map[string]map[string]string, proble
 	all = map[string]map[string]string{}
 	w := pageWalk{
 		pages:   p,
-		bucket:  func(name string) { all[name] = map[string]string{} },
+		bucket:  func(name string, _ uint64) { all[name] = map[string]string{} },
 		visit:   func(bucket string, k, v []byte) { all[bucket][string(k)] = string(v) },
 		problem: func(bucket string, err error) { problems = append(problems, fmt.Errorf("%s: %w", bucket, err)) },
 	}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,10 @@ type reading struct {
 
 	asides int // set-aside entries and their bytes
 	bytes  int64
+
+	named  bool   // the host's id is there
+	nonces uint64 // how many there ever were, as their bucket says
+	nonce  uint64 // the newest that is there
 
 	counted map[follower]tally // of the unsettled keys that are there
 	tallies map[follower]tally // as they should be
@@ -51,9 +56,15 @@ func readState(file *os.File, keep bool) (*reading, error) {
 		r.problem("", err)
 		return r, nil
 	}
-	w := pageWalk{pages: p, bucket: func(name string) { r.seen[name] = true }, visit: r.value, problem: r.problem}
+	w := pageWalk{pages: p, bucket: r.bucket, visit: r.value, problem: r.problem}
 	w.run()
 	r.compareTallies()
+	if r.seen[string(bucketHost)] && !r.named {
+		r.problem(string(bucketHost), errors.New("the host's id is not there"))
+	}
+	if r.nonce != r.nonces {
+		r.problem(string(bucketNonces), errors.New("the newest nonce is not there"))
+	}
 	return r, nil
 }
 
@@ -75,6 +86,13 @@ func (r *reading) problem(bucket string, err error) {
 	r.count++
 	if len(r.problems) < 5 {
 		r.problems = append(r.problems, fmt.Errorf("bucket %q: %w", bucket, err))
+	}
+}
+
+func (r *reading) bucket(name string, sequence uint64) {
+	r.seen[name] = true
+	if name == string(bucketNonces) {
+		r.nonces = sequence
 	}
 }
 
@@ -116,6 +134,10 @@ func (r *reading) value(bucket string, key, value []byte) {
 		_, err = unsealKeyed(key, value)
 	case plainKind:
 		_, err = unseal(value)
+		r.named = r.named || bucket == string(bucketHost) && string(key) == string(keyID)
+		if bucket == string(bucketNonces) && len(key) == 8 {
+			r.nonce = max(r.nonce, binary.BigEndian.Uint64(key))
+		}
 	}
 	if err != nil {
 		r.problem(bucket, err)

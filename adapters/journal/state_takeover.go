@@ -67,8 +67,9 @@ func rebuild(from, to string) (kept int, err error) {
 //
 // The identity is taken only with all its nonces: without the newest one the local store would take this directory for a
 // copy. The position of a follower is taken only with the identity, when all positions of its family are whole, and when
-// none of its unsettled keys is damaged or lost: else it would pass for having what it lacks. Without a position everything
-// is copied again, which settles every key.
+// none of its unsettled keys is damaged or lost: else it would pass for having what it lacks. Nor is it taken when it is not
+// known what the mirror showed, because then nobody can tell what a person took out of that. Without a position everything is
+// copied again, which settles every key.
 func (s *State) takeOver(old *reading) (kept int, err error) {
 	identity := old.whole(bucketHost) && old.whole(bucketNonces) && len(old.values[string(bucketHost)]) > 0
 	if !identity {
@@ -76,9 +77,10 @@ func (s *State) takeOver(old *reading) (kept int, err error) {
 			delete(old.values, string(name)) // the local store's position is that of the host that is no more
 		}
 	}
+	shown := old.whole(bucketMirrors) || slices.ContainsFunc(old.values[string(bucketMirrors)], func(v stored) bool { return string(v.key) == positionsName })
 	for _, f := range ports.Families {
 		positions := string(followerBucket(f))
-		if !identity || !old.whole(followerBucket(f)) || !old.whole(unsettledBucket(f)) || !old.whole(tallyBucket(f)) || !old.whole(bucketMirrors) {
+		if !identity || !shown || !old.whole(followerBucket(f)) || !old.whole(unsettledBucket(f)) || !old.whole(tallyBucket(f)) {
 			delete(old.values, positions)
 		}
 		old.values[positions] = slices.DeleteFunc(old.values[positions], func(v stored) bool { return old.doubted[follower{string(v.key), f}] })
@@ -100,10 +102,11 @@ func takeBucket(tx *bolt.Tx, name []byte, values []stored) error {
 	b := tx.Bucket(name)
 	tallies := map[string]tally{}
 	for _, v := range values {
+		known := b.Get(v.key) != nil // in a damaged file something may stand twice
 		if err := b.Put(v.key, v.value); err != nil {
 			return err
 		}
-		if kindOf(string(name)) == unsettledKind {
+		if !known && kindOf(string(name)) == unsettledKind {
 			of, key, _ := placed(v.key)
 			t := tallies[of]
 			t.add(key)
@@ -111,7 +114,7 @@ func takeBucket(tx *bolt.Tx, name []byte, values []stored) error {
 		}
 	}
 	for of, t := range tallies {
-		if err := tx.Bucket(tallyBucket(familyIn(string(name)))).Put([]byte(of), sealKeyed([]byte(of), t.encode())); err != nil {
+		if err := tx.Bucket(tallyBucket(familyIn(string(name)))).Put([]byte(of), encodeTally([]byte(of), t)); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -260,6 +261,17 @@ func TestADamagedStateIsSetAsideAndWhatIsWholeTakenOver(t *testing.T) {
 			clear(b[4096+16 : 4096+80])
 			return b
 		}, true, false, false},
+		{"the host's id gone from its page", func(t *testing.T, b []byte, _ string) []byte {
+			at := bucketAt(t, b, "host")
+			binary.NativeEndian.PutUint16(b[at+pageHeader+10:], 0)
+			return b
+		}, true, false, true},
+		{"the newest nonce gone from its page", func(t *testing.T, b []byte, _ string) []byte {
+			at := bucketAt(t, b, "nonces")
+			count := b[at+pageHeader+10:]
+			binary.NativeEndian.PutUint16(count, binary.NativeEndian.Uint16(count)-1)
+			return b
+		}, true, false, true},
 		{"the host's id flipped", func(_ *testing.T, b []byte, id string) []byte { return everywhere(b, id) }, true, false, true},
 		{"a nonce flipped", func(_ *testing.T, b []byte, _ string) []byte { return everywhere(b, "nonce-2") }, true, false, true},
 		{"the local store flipped", func(_ *testing.T, b []byte, _ string) []byte { return everywhere(b, `"Name":"local"`) }, true, true, true},
@@ -310,6 +322,23 @@ func TestADamagedStateIsSetAsideAndWhatIsWholeTakenOver(t *testing.T) {
 			}
 		})
 	}
+}
+
+// bucketAt gives the offset of a bucket's value in the page that counts; the bucket must be small enough to stand in it.
+func bucketAt(t *testing.T, b []byte, name string) int {
+	p := must(openPages(bytes.NewReader(b), int64(len(b))))
+	root := int(p.root * p.pageSize)
+	pg := must(p.read(p.root, leafPage))
+	for i := range pg.count {
+		key, _, _, err := pg.entry(i)
+		ok(t, err)
+		e := pg.body[pageHeader+i*pageElement:]
+		if string(key) == name {
+			return root + pageHeader + i*pageElement + int(native.Uint32(e[4:])+native.Uint32(e[8:]))
+		}
+	}
+	t.Fatalf("there is no bucket %s on page %d", name, p.root)
+	return 0
 }
 
 func TestAStateGarbledAnywhereOpens(t *testing.T) {

@@ -30,8 +30,8 @@ const maxReason = 2 << 10
 // tally is what is known of a follower's unsettled keys together.
 type tally struct{ count, sum uint64 }
 
-func (t tally) encode() []byte {
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, t.count), t.sum)
+func encodeTally(name []byte, t tally) []byte {
+	return sealKeyed(name, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, t.count), t.sum))
 }
 
 func decodeTally(name, stored []byte) (t tally, err error) {
@@ -197,6 +197,6 @@ func (s *State) changeUnsettled(what, name string, f ports.Family, n int, change
 		if t.count == 0 {
 			return b.Delete(key)
 		}
-		return b.Put(key, sealKeyed(key, t.encode()))
+		return b.Put(key, encodeTally(key, t))
 	})
 }

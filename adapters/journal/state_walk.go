@@ -8,7 +8,7 @@ import (
 // pageWalk goes through a file of bbolt, each page once, whatever the pages say. What is wrong is told and left out.
 type pageWalk struct {
 	*pages
-	bucket  func(name string)
+	bucket  func(name string, sequence uint64)
 	visit   func(bucket string, key, value []byte)
 	problem func(bucket string, err error) // "" is the file itself
 	told    int
@@ -84,11 +84,12 @@ func (w *pageWalk) leaf(bucket string, pg dbPage, low, high []byte) {
 
 // enter walks through a bucket: a tree of its own, or a leaf within the value.
 func (w *pageWalk) enter(name string, value []byte) {
-	w.bucket(name)
 	if len(value) < pageHeader {
+		w.bucket(name, 0)
 		w.tell(name, errors.New("a bucket is cut"))
 		return
 	}
+	w.bucket(name, native.Uint64(value[8:]))
 	if root := native.Uint64(value); root != 0 {
 		w.tree(name, root, nil, nil)
 		return
