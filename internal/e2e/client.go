@@ -41,7 +41,8 @@ func NewClient(url string) *Client {
 	return &Client{url: url, http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
-// Answered tells how many answers each backend has given since it was asked last; writes count for the one that decided.
+// Answered tells how many answers each backend has given since this was asked last. That there is nothing is always said by
+// the local store, and not counted.
 func (c *Client) Answered() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +131,9 @@ func (c *Client) do(req *http.Request) (a Answer, err error) {
 		return a, fmt.Errorf("%s %s answers %s: %w", req.Method, req.URL.Path, res.Status, err)
 	}
 	a.Status, a.Took = res.StatusCode, time.Since(began)
-	c.count(a.Backend)
+	if !a.NotFound {
+		c.count(a.Backend)
+	}
 	return a, nil
 }
 
