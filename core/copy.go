@@ -105,7 +105,7 @@ func (c *copying) mark(ctx context.Context) (*ports.CopyMark, error) {
 		return mark, nil
 	}
 	mark = &ports.CopyMark{}
-	err = c.source.ask(ctx, awayLimit, func(ctx context.Context) (err error) {
+	err = c.source.ask(ctx, func(ctx context.Context) (err error) {
 		mark.Begun, err = c.source.store.Position(ctx, c.f)
 		return err
 	})
@@ -126,7 +126,7 @@ func (s *side) bare(ctx context.Context, f ports.Family) (bool, error) {
 		return false, nil
 	}
 	var survey ports.Survey
-	err := s.ask(ctx, awayLimit, func(ctx context.Context) (err error) {
+	err := s.ask(ctx, func(ctx context.Context) (err error) {
 		survey, err = s.surveyor.Survey(ctx)
 		return err
 	})

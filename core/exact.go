@@ -157,6 +157,9 @@ func (e *exactly) remove(ctx context.Context, f ports.Family, rows []ports.Row) 
 	left = int64(len(rows)) - n
 	for rows = rows[:n]; len(rows) > 0; {
 		batch := rows[:min(len(rows), ports.MaxBatchEntries)]
+		if last := len(batch) - 1; last > 0 && batch[last].Kind == ports.KindItem {
+			batch = batch[:last] // in a batch an item never stands behind its events
+		}
 		if err := e.put(ctx, f, batch); err != nil {
 			return left, err
 		}
@@ -166,7 +169,7 @@ func (e *exactly) remove(ctx context.Context, f ports.Family, rows []ports.Row) 
 }
 
 func (e *exactly) put(ctx context.Context, f ports.Family, rows []ports.Row) error {
-	return e.there.ask(ctx, awayLimit, func(ctx context.Context) error {
+	return e.there.ask(ctx, func(ctx context.Context) error {
 		applied, err := e.there.store.Put(ctx, ports.Batch{Family: f, Rows: rows})
 		done := min(max(applied.Done, 0), len(rows))
 		rows = rows[done:]

@@ -84,5 +84,3 @@ type Exactness struct {
 
 // maxDifferences is how many differences an outcome lists.
 const maxDifferences = 1000
-
-var errNotYet = ports.Errorf(ports.Unimplemented, "", "not there yet")

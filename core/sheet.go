@@ -10,7 +10,7 @@ import (
 
 // canWalk asks whether the side can list a family at all.
 func (s *side) canWalk(ctx context.Context, f ports.Family) (bool, error) {
-	err := s.ask(ctx, awayLimit, func(ctx context.Context) (err error) {
+	err := s.ask(ctx, func(ctx context.Context) (err error) {
 		switch {
 		case s.exporter != nil:
 			_, err = s.exporter.Export(ctx, ports.ExportQuery{Family: f, Limit: 1})

@@ -123,9 +123,9 @@ func common(op string, a, b *side) (list []ports.Family, err error) {
 	return list, err
 }
 
-// ask calls the side, each time with a deadline, again after a failure that may pass: for as long as it may be away, for ever
-// with a negative limit. It ends with ctx, and then gives ctx's error.
-func (s *side) ask(ctx context.Context, away time.Duration, call func(ctx context.Context) error) error {
+// ask calls the side, each time with a deadline, again after a failure that may pass, for as long as a side may be away. It
+// ends with ctx, and then gives ctx's error.
+func (s *side) ask(ctx context.Context, call func(ctx context.Context) error) error {
 	var since time.Time
 	for pause := firstPause; ; pause = min(pause*2, lastPause) {
 		began := time.Now()
@@ -137,7 +137,7 @@ func (s *side) ask(ctx context.Context, away time.Duration, call func(ctx contex
 			return ctx.Err()
 		case since.IsZero():
 			since = began
-		case away >= 0 && time.Since(since) > away:
+		case time.Since(since) > awayLimit:
 			return ports.Wrap(ports.Unavailable, s.name, err)
 		}
 		select {

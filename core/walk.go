@@ -45,7 +45,7 @@ func (s *side) cannot(f ports.Family) error {
 func (s *side) pages(ctx context.Context, f ports.Family, after *ports.Cursor, read func(ctx context.Context, after *ports.Cursor) (ports.Page, error), each walked) error {
 	for {
 		var page ports.Page
-		err := s.ask(ctx, awayLimit, func(ctx context.Context) (err error) {
+		err := s.ask(ctx, func(ctx context.Context) (err error) {
 			page, err = read(ctx, after)
 			return err
 		})
@@ -134,7 +134,7 @@ func (s *side) lookUp(ctx context.Context, f ports.Family, key string, each func
 		return ports.Errorf(ports.Unimplemented, s.name, "%s cannot be read by key in the family %s", s.name, f)
 	}
 	var row ports.Row
-	err := s.ask(ctx, awayLimit, func(ctx context.Context) (err error) {
+	err := s.ask(ctx, func(ctx context.Context) (err error) {
 		if f == ports.Manifest {
 			row, err = s.manifests.Manifest(ctx, key)
 		} else {
