@@ -27,7 +27,7 @@ type follower struct {
 	ended  chan struct{}
 
 	mu      sync.Mutex
-	process *process.Process // nil until it started
+	process *process.Process // nil while there is none that starts or has started
 	failure error            // why it did not start, the last time
 	given   bool             // up: it cannot start as it is
 }
@@ -35,10 +35,9 @@ type follower struct {
 // Pauses between two tries to start a follower's plugin. What can never start as it is, is tried at the last one only, and at
 // once when its file is another.
 const (
-	firstPause    = time.Second
-	lastPause     = 5 * time.Minute
-	lookAtPlugin  = time.Second
-	notYetStarted = "not started yet"
+	firstPause   = time.Second
+	lastPause    = 5 * time.Minute
+	lookAtPlugin = time.Second
 )
 
 // followers are the configuration's followers. options has those of the plugins that answered already; the others are asked
@@ -130,13 +129,18 @@ func (f *follower) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	f.set(p)
 	if err := p.Start(ctx); err != nil {
+		f.set(nil)
 		return err
 	}
-	f.mu.Lock()
-	f.process, f.failure, f.given = p, nil, false
-	f.mu.Unlock()
 	return nil
+}
+
+func (f *follower) set(p *process.Process) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.process = p
 }
 
 // pause waits; it is cut short when the plugin's file is another. It says whether there is a next try.
@@ -194,7 +198,7 @@ func (f *follower) running() (*process.Process, error) {
 	case f.failure != nil:
 		return nil, ports.Errorf(ports.BackendGone, f.backend.Name, "%v", f.failure)
 	}
-	return nil, ports.Errorf(ports.BackendGone, f.backend.Name, notYetStarted)
+	return nil, ports.Errorf(ports.BackendGone, f.backend.Name, "is not started yet")
 }
 
 // health is what the status tells of the plugin.
@@ -208,7 +212,7 @@ func (f *follower) health() core.Health {
 	case failure != nil:
 		return core.Health{GivenUp: given, Detail: failure.Error()}
 	}
-	return core.Health{Detail: notYetStarted}
+	return core.Health{} // not tried yet
 }
 
 func (f *follower) restart(reason string) {

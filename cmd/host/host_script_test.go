@@ -1,21 +1,27 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"holdfast/core"
 )
 
 // The scripts in testdata/host run a whole host: this binary, and the SQLite plugin built for them. $HOLDFAST_LISTEN is an
-// address that nobody has; `ready` waits for the host that a script started there.
+// address that nobody has; `ready` waits for the host that a script started there, `told` for a text in its status.
 func TestHostScripts(t *testing.T) {
 	t.Parallel()
 	plugins := t.TempDir()
@@ -40,26 +46,72 @@ func TestHostScripts(t *testing.T) {
 			env.Setenv("HOLDFAST_LISTEN", l.Addr().String())
 			return l.Close()
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"ready": awaitHost},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"ready": awaitHost, "told": awaitStatus},
 	})
 }
 
-// awaitHost waits until the host of a script is ready.
-func awaitHost(ts *testscript.TestScript, _ bool, _ []string) {
+// awaitHost waits until the host of a script is ready and the backends that are named have everything.
+func awaitHost(ts *testscript.TestScript, _ bool, names []string) {
+	await(ts, func(url string) error { return readiness(url, names) })
+}
+
+// awaitStatus waits until the status of a script's host has a text in it.
+func awaitStatus(ts *testscript.TestScript, _ bool, text []string) {
+	await(ts, func(url string) error {
+		got, err := http.Get(url + "/v1/status")
+		if err != nil {
+			return err
+		}
+		defer got.Body.Close()
+		status, err := io.ReadAll(got.Body)
+		if err == nil && !strings.Contains(string(status), text[0]) {
+			err = fmt.Errorf("it tells %s", status)
+		}
+		return err
+	})
+}
+
+// await tries until there is no error.
+func await(ts *testscript.TestScript, try func(url string) error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	last := errors.New("it was not asked")
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-tick.C {
-		got, err := http.Get("http://" + ts.Getenv("HOLDFAST_LISTEN") + "/readyz")
-		if err != nil {
-			last = err
-			continue
-		}
-		got.Body.Close()
-		if got.StatusCode == http.StatusOK {
+		if last = try("http://" + ts.Getenv("HOLDFAST_LISTEN")); last == nil {
 			return
 		}
-		last = errors.New(strings.ToLower(got.Status))
 	}
-	ts.Fatalf("the host is not ready: %v", last)
+	ts.Fatalf("the host is not so: %v", last)
+}
+
+// readiness says why a host or one of the backends is not ready.
+func readiness(url string, names []string) error {
+	got, err := http.Get(url + "/readyz")
+	if err != nil {
+		return err
+	}
+	got.Body.Close()
+	if got.StatusCode != http.StatusOK {
+		return errors.New(strings.ToLower(got.Status))
+	}
+	if got, err = http.Get(url + "/v1/status"); err != nil {
+		return err
+	}
+	defer got.Body.Close()
+	var s core.Status
+	if err := json.NewDecoder(got.Body).Decode(&s); err != nil {
+		return err
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(s.Backends, func(b core.BackendStatus) bool { return b.Name == name })
+		if i < 0 {
+			return fmt.Errorf("no backend %s", name)
+		}
+		for _, f := range s.Backends[i].Followers {
+			if f.Phase != "ready" || f.Behind > 0 {
+				return fmt.Errorf("%s is %s: %s", name, f.Phase, f.Detail)
+			}
+		}
+	}
+	return nil
 }

@@ -33,11 +33,11 @@ const (
 
 // until runs everything until ctx ends or the listener fails, and stops it in order.
 func (r running) until(ctx context.Context, listener net.Listener) error {
-	if err := r.local.Start(ctx); err != nil {
-		return exitcode.With(exitcode.Environment, err)
-	}
 	for _, f := range r.followers {
 		f.start()
+	}
+	if err := r.local.Start(ctx); err != nil {
+		return exitcode.With(exitcode.Environment, errors.Join(err, r.stopPlugins()))
 	}
 	work, rest := context.WithCancel(context.Background())
 	worked := make(chan error, 1)
