@@ -23,7 +23,7 @@ func (a *API) export(w http.ResponseWriter, r *http.Request, _ caller) {
 	p := paramsOf(r)
 	families, stamps := ports.Families, p.flag("stamps")
 	if name := p.text("family"); name != "" {
-		family, err := familyOf("family", name)
+		family, err := familyOf(name)
 		if err != nil {
 			p.fault(err)
 		}

@@ -54,7 +54,7 @@ func (a *API) status(w http.ResponseWriter, r *http.Request, _ caller) {
 // write tells what became of a write.
 func (a *API) write(w http.ResponseWriter, r *http.Request, _ caller) {
 	p := paramsOf(r)
-	family, err := familyOf("family", r.PathValue("family"))
+	family, err := familyOf(r.PathValue("family"))
 	if err != nil {
 		p.fault(err)
 	}

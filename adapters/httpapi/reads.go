@@ -127,10 +127,10 @@ func pathKey(w http.ResponseWriter, r *http.Request, p *params) (key string, ok 
 }
 
 // familyOf reads a family in a path or a query: queue or manifest.
-func familyOf(field, text string) (ports.Family, error) {
+func familyOf(text string) (ports.Family, error) {
 	i := slices.IndexFunc(ports.Families, func(f ports.Family) bool { return strings.EqualFold(string(f), text) })
 	if i < 0 {
-		return "", ports.InField(ports.Invalid, field, "%q is neither queue nor manifest", printable(text))
+		return "", ports.InField(ports.Invalid, "family", "%q is neither queue nor manifest", printable(text))
 	}
 	return ports.Families[i], nil
 }

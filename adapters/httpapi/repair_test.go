@@ -215,10 +215,10 @@ func TestWhatFailsInTheMiddleEndsWithAnErrorLine(t *testing.T) {
 
 func TestWhatLastsEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	c := soon(serve(t, &fakeHost{work: func(ctx context.Context, _ func(core.Progress)) error {
 		<-ctx.Done()
-		ended <- ctx.Err()
+		close(ended)
 		return ctx.Err()
 	}}))
 	ctx, leave := context.WithCancel(t.Context())

@@ -25,7 +25,7 @@ func (a *API) unsettled(w http.ResponseWriter, r *http.Request, _ caller) {
 	name, after := p.text("backend"), p.text("after")
 	families := ports.Families
 	if text := p.text("family"); text != "" {
-		family, err := familyOf("family", text)
+		family, err := familyOf(text)
 		if err != nil {
 			p.fault(err)
 		}
@@ -53,18 +53,20 @@ func (a *API) unsettled(w http.ResponseWriter, r *http.Request, _ caller) {
 		return
 	}
 	body := unsettledBody{Available: true, Success: true, Unsettled: []core.AsideStatus{}, Keys: []core.UnsettledStatus{}}
-	err := error(nil)
 	if asides {
-		err = a.addAsides(&body, families)
-	}
-	for i := range backends {
-		if err == nil && !backends[i].Local {
-			err = a.addKeys(&body, backends[i].Name, families, after, limit)
+		if err := a.addAsides(&body, families); err != nil {
+			refuse(w, err)
+			return
 		}
 	}
-	if err != nil {
-		refuse(w, err)
-		return
+	for i := range backends {
+		if backends[i].Local {
+			continue
+		}
+		if err := a.addKeys(&body, backends[i].Name, families, after, limit); err != nil {
+			refuse(w, err)
+			return
+		}
 	}
 	sendValue(w, body)
 }
@@ -141,13 +143,11 @@ func (a *API) discard(w http.ResponseWriter, r *http.Request, who caller) {
 		respondValue(w, "Discarded", dropped)
 		return
 	}
-	err := error(nil)
 	if order.All {
-		err = ports.InField(ports.Invalid, "All", "is not for discard; give up one Key at a time")
-	} else {
-		err = a.host.DiscardUnsettled(order.Backend, family, order.Key)
+		refuse(w, ports.InField(ports.Invalid, "All", "is not for discard; give up one Key at a time"))
+		return
 	}
-	if err != nil {
+	if err := a.host.DiscardUnsettled(order.Backend, family, order.Key); err != nil {
 		refuse(w, err)
 		return
 	}
@@ -177,7 +177,7 @@ func (a *API) orderForKey(w http.ResponseWriter, r *http.Request) (order unsettl
 	case !order.All && order.Key == "":
 		err = ports.InField(ports.Invalid, "Key", `is missing; send {"Key": "..."}`)
 	default:
-		family, err = familyOf("family", r.PathValue("family"))
+		family, err = familyOf(r.PathValue("family"))
 	}
 	if err != nil {
 		refuse(w, err)

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -26,11 +26,29 @@ import (
 // wholeHost is a host without plugins: HTTP, the core, journals on disk and the SQLite store in this process.
 func wholeHost(t *testing.T) (url string) {
 	t.Helper()
-	dir := t.TempDir()
-	local := store.New()
-	options := json.RawMessage(`{"path":"history.db"}`)
-	if err := local.Configure(t.Context(), ports.Configuration{Name: "local", DataDir: dir, Options: options}); err != nil {
+	url, _ = mirroredHost(t, "")
+	return url
+}
+
+// storeIn opens a store in this process.
+func storeIn(t *testing.T, dir, name string) *store.Store {
+	t.Helper()
+	s := store.New()
+	if err := s.Configure(t.Context(), ports.Configuration{Name: name, DataDir: dir, Options: json.RawMessage(`{"path":"` + name + `.db"}`)}); err != nil {
 		t.Fatal(err)
+	}
+	return s
+}
+
+// mirroredHost is a whole host with a mirror of a name; "" gives none.
+func mirroredHost(t *testing.T, name string) (url string, mirror *store.Store) {
+	t.Helper()
+	dir := t.TempDir()
+	local := storeIn(t, dir, "local")
+	var followers []core.Follower
+	if name != "" {
+		mirror = storeIn(t, dir, name)
+		followers = []core.Follower{{Name: name, Kind: "sqlite", Store: mirror}}
 	}
 	state, err := journal.OpenState(dir, journal.StateOptions{})
 	if err != nil {
@@ -44,7 +62,8 @@ func wholeHost(t *testing.T) (url string) {
 	}
 	host, err := core.New(core.Config{
 		Version: "test", Ack: core.AckLocal, State: state, Journals: journals, Logger: hclog.NewNullLogger(),
-		Local: core.Local{Name: "local", Kind: "sqlite", Store: local, Health: func() core.Health { return core.Health{Running: true} }},
+		Local:     core.Local{Name: "local", Kind: "sqlite", Store: local, Health: func() core.Health { return core.Health{Running: true} }},
+		Followers: followers,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,26 +89,30 @@ func wholeHost(t *testing.T) (url string) {
 		}
 		_ = state.Close()
 		_ = local.Close()
+		if mirror != nil {
+			_ = mirror.Close()
+		}
 	})
-	untilReady(t, server.URL)
-	return server.URL
+	untilReady(t, server.URL, name)
+	return server.URL, mirror
 }
 
-func untilReady(t *testing.T, url string) {
+// untilReady waits until the host is ready, and a backend has everything.
+func untilReady(t *testing.T, url, backend string) {
 	t.Helper()
+	var names []string
+	if backend != "" {
+		names = []string{backend}
+	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-tick.C {
-		got, err := http.Get(url + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.Body.Close()
-		if got.StatusCode == http.StatusOK {
+	last := errors.New("it was not asked")
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-tick.C {
+		if last = readiness(url, names); last == nil {
 			return
 		}
 	}
-	t.Fatal("the host is not ready")
+	t.Fatalf("the host is not ready: %v", last)
 }
 
 // recordedWrites gives the first writes of a recorded stream, zipped. Its reads are left out: how long they take tells of the
@@ -147,6 +170,45 @@ func TestARecordedHistoryGoesInOnceAndComesOutAgain(t *testing.T) {
 	at(t, first, "items", "--all", "--limit", "100").wants(t, exitcode.OK, "Complete")
 	at(t, first, "manifests").wants(t, exitcode.OK, "there are more")
 	at(t, first, "doctor").wants(t, exitcode.Failed, "ok    host", "ok    backlog queue", "ok    backend local")
+}
+
+func TestAMirrorIsComparedMendedAndTakenFrom(t *testing.T) {
+	t.Parallel()
+	url, mirror := mirroredHost(t, "mirror")
+	recorded, _ := recordedWrites(t, 1000)
+	at(t, url, "ingest", recorded).wants(t, exitcode.OK, ", 0 failed: ")
+	untilReady(t, url, "mirror")
+	at(t, url, "verify", "local", "mirror").wants(t, exitcode.OK, " records in both, 0 of them different; 0 only in local; 0 only in mirror")
+
+	// One record is lost in the mirror, one is only there.
+	page, err := mirror.Items(t.Context(), ports.ItemQuery{Limit: 1})
+	if err != nil || len(page.Rows) != 1 {
+		t.Fatal(page, err)
+	}
+	lost := page.Rows[0]
+	lost.Gone, lost.Body = true, nil
+	extra := ports.Row{Kind: ports.KindItem, Key: "extra", Body: []byte(`{"WorkItemHash":"extra","Status":"Running"}`), First: page.Rows[0].First}
+	if _, err := mirror.Put(t.Context(), ports.Batch{Family: ports.Queue, Rows: []ports.Row{lost, extra}}); err != nil {
+		t.Fatal(err)
+	}
+	at(t, url, "verify", "local", "mirror").wants(t, exitcode.Failed, lost.Key, "only in local", "extra", "only in mirror", " 1 only in local; 1 only in mirror")
+	at(t, url, "resync", "mirror").wants(t, exitcode.OK, "copied to mirror again")
+	untilReady(t, url, "mirror")
+	at(t, url, "verify", "local", "mirror").wants(t, exitcode.Failed, " 0 only in local; 1 only in mirror")
+
+	at(t, url, "adopt", "mirror").wants(t, exitcode.OK, " 1 taken in, 0 expired, 0 ignored, 0 refused")
+	at(t, url, "item", "extra").wants(t, exitcode.OK, "Running")
+	untilReady(t, url, "mirror")
+	at(t, url, "verify", "local", "mirror").wants(t, exitcode.OK, " 0 only in mirror")
+
+	extra.Key, extra.Body = "more", []byte(`{"WorkItemHash":"more"}`)
+	if _, err := mirror.Put(t.Context(), ports.Batch{Family: ports.Queue, Rows: []ports.Row{extra}}); err != nil {
+		t.Fatal(err)
+	}
+	at(t, url, "resync", "mirror", "--exact").wants(t, exitcode.Failed, "1 record only in mirror", "add --confirm 1")
+	at(t, url, "resync", "mirror", "--exact", "--confirm", "2").wants(t, exitcode.Failed, "nothing was removed")
+	at(t, url, "resync", "mirror", "--exact", "--confirm", "1").wants(t, exitcode.OK, "1 record removed from mirror")
+	at(t, url, "verify", "local", "mirror").wants(t, exitcode.OK, " 0 only in mirror")
 }
 
 // surveyOf is the line with the counts.

@@ -17,13 +17,13 @@ func (c *Config) defaultRoute() {
 	if c.places["route"].source != fromDefault {
 		return
 	}
-	var route []string
+	c.Route = nil
 	for _, name := range preferred {
 		if b := c.routed(name); b != nil && !b.Local {
-			route = append(route, name)
+			c.Route = append(c.Route, name)
 		}
 	}
-	c.Route = append(route, localInRoute)
+	c.Route = append(c.Route, localInRoute)
 }
 
 // Routed gives the backends of the route, most preferred first. In a route "local" always means the local store.
