@@ -98,7 +98,7 @@ func (a *API) adopt(w http.ResponseWriter, r *http.Request, who caller) {
 	a.note(err, "a backend's records are taken in", "backend", b.Name, "looked", done.Looked, "taken", done.Taken, "refused", done.Refused, "actor", who.name)
 }
 
-// verify compares two backends. It changes nothing.
+// verify compares two backends. It changes neither.
 func (a *API) verify(w http.ResponseWriter, r *http.Request, who caller) {
 	var order struct{ A, B string }
 	first, second, ok := a.pair(w, r, &order, "A", &order.A, "B", &order.B)

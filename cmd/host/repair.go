@@ -19,7 +19,7 @@ type verifyCommand struct {
 }
 
 func (verifyCommand) Help() string {
-	return "Compares two backends record by record, by key and in both directions, and changes nothing. What is on its way meanwhile is looked at again, so that it is no difference. The first 1000 differences are listed. The exit code is 1 when there are any."
+	return "Compares two backends record by record, by key and in both directions, and changes neither. What is on its way meanwhile is looked at again, so that it is no difference. The first 1000 differences are listed. The exit code is 1 when there are any."
 }
 
 func (c verifyCommand) Run(in *invocation) error {
