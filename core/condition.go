@@ -110,7 +110,7 @@ func (c condition) step(e happening) (condition, effects) {
 	case answered:
 		return c.hearGood(e.at)
 	case declined:
-		c.heard, c.missed, c.suspect, c.mute = e.at, 0, false, false
+		c.heard, c.missed, c.good, c.suspect, c.mute = e.at, 0, 0, false, false
 		if needsPerson(e.err) {
 			return c.to(modeError, e.at, e.err.Error(), "mend what it says; the host goes on by itself then"), effects{end: true}
 		}

@@ -31,6 +31,7 @@ type follower struct {
 	ends     context.CancelFunc // of the session; nil without one
 	ended    chan struct{}      // closed when the session has ended; nil without one
 	held     int                // somebody else writes to the store: no session begins
+	doubtful bool               // an earlier host may still be putting keys that are not behind yet
 	zero     string             // why the next session begins at zero; "" otherwise
 	kept     time.Time          // when mark was last written to the host's state,
 	dirty    bool               // and whether it changed since
@@ -47,6 +48,8 @@ type follower struct {
 
 // backend is what the followers of one backend share.
 type backend struct {
+	company company
+
 	mu      sync.Mutex
 	known   bool
 	powers  ports.Description
@@ -87,6 +90,7 @@ func newFollower(h *Host, c Follower, shared *backend, f *family) (*follower, er
 	if w.mark, w.met, err = h.state.Follower(c.Name, f.name); err != nil {
 		return nil, err
 	}
+	w.doubtful = w.mark.Putting
 	if w.mark.FreshMs != 0 {
 		w.sample.at = time.UnixMilli(w.mark.FreshMs)
 	}
@@ -110,7 +114,7 @@ func (w *follower) run(ctx context.Context) {
 	wg.Wait()
 	w.late.Wait()
 	w.mu.Lock()
-	if _, inDoubt, _ := w.keys.count(); inDoubt == 0 && w.mark.Putting {
+	if _, inDoubt, _ := w.keys.count(); inDoubt == 0 && !w.doubtful && w.mark.Putting {
 		w.mark.Putting, w.dirty = false, true
 	}
 	w.mu.Unlock()

@@ -17,6 +17,7 @@ type group struct {
 	key         string
 	rows        []ports.Row
 	first, last uint64 // Seqs of its changes
+	more        bool   // rows of it are still to come in another Put
 }
 
 // groupRows gathers the rows of a page by key, in the order in which the keys first come; in a group the item comes first.
@@ -69,10 +70,13 @@ func chunksOf(groups []group, suspect func(key string) bool) (chunks []chunk) {
 		for i, row := range g.rows {
 			size := len(row.Body) + len(row.Key) + rowOverhead
 			if len(c.rows) >= ports.MaxBatchEntries || len(c.rows) > 0 && bytes+size > ports.MaxBatchBytes {
+				if i > 0 {
+					c.groups[len(c.groups)-1].more = true
+				}
 				flush()
 			}
 			if i == 0 || len(c.groups) == 0 {
-				c.groups = append(c.groups, group{key: g.key, first: g.first, last: g.last})
+				c.groups = append(c.groups, group{key: g.key, first: g.first, last: g.last, more: g.more})
 			}
 			own := &c.groups[len(c.groups)-1]
 			own.rows = append(own.rows, row)
@@ -91,7 +95,7 @@ func chunksOf(groups []group, suspect func(key string) bool) (chunks []chunk) {
 func (c chunk) without(n int, key string) chunk {
 	left := chunk{alone: c.alone}
 	for _, g := range c.groups {
-		kept := group{key: g.key, first: g.first, last: g.last}
+		kept := group{key: g.key, first: g.first, last: g.last, more: g.more}
 		for _, row := range g.rows {
 			if n > 0 {
 				n--
@@ -150,6 +154,11 @@ func (s *session) putAll(ctx context.Context, groups []group, u urgency, positio
 
 // putChunk puts one chunk. A row that the store refuses for good makes its key unsettled, and the rest goes on.
 func (s *session) putChunk(ctx context.Context, c chunk, u urgency, position *ports.Position) error {
+	alone, leave, err := s.w.company.enter(ctx, c.alone)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	for len(c.rows) > 0 || position != nil {
 		if position != nil {
 			if err := s.w.keys.keep(); err != nil {
@@ -169,8 +178,12 @@ func (s *session) putChunk(ctx context.Context, c chunk, u urgency, position *po
 				s.w.told(*position)
 			}
 			return nil
+		case anotherStore(err):
+			return ports.Wrap(ports.Unavailable, s.w.Name, err)
 		case applied.Done == len(c.rows), !ports.CodeOf(err).Permanent():
-			return s.judge(ctx, c.without(applied.Done, ""), err)
+			left := c.without(applied.Done, "")
+			left.alone = len(left.groups) == 1 && alone()
+			return s.judge(ctx, left, err)
 		}
 		row := c.rows[applied.Done]
 		if err := s.refuse(groupOf(c.groups, row.Key), ports.RefusedKey, err); err != nil {
@@ -201,6 +214,11 @@ func (s *session) refuse(g group, kind ports.UnsettledKind, err error) error {
 	return nil
 }
 
+// anotherStore says whether a Put was refused because the store is not where the session left it.
+func anotherStore(err error) bool {
+	return ports.CodeOf(err) == ports.Conflict && ports.AsError(err).Field == ports.FieldPosition
+}
+
 // putDeadline is how long a Put is waited for; large ones get longer.
 const putDeadline = 5 * time.Second
 
@@ -210,6 +228,15 @@ func (s *session) call(ctx context.Context, c chunk, u urgency, position *ports.
 	w, slots := s.w, s.w.slots()
 	if err := slots.take(ctx, u); err != nil {
 		return ports.Applied{}, err
+	}
+	if health := w.health(); !health.Running || health.Starts != s.lives {
+		slots.give()
+		return ports.Applied{}, ports.Errorf(ports.Unavailable, w.Name, "its process is another one than at the beginning, or is gone; nothing was sent")
+	}
+	batch := ports.Batch{Family: w.family.name, Rows: c.rows, Position: position}
+	if position != nil && position.StoreID != "" {
+		stored := w.storedAt()
+		batch.After = &stored
 	}
 	size := 0
 	for i := range c.rows {
@@ -221,10 +248,10 @@ func (s *session) call(ctx context.Context, c chunk, u urgency, position *ports.
 		err     error
 	}
 	sent, got := w.host.clock(), make(chan answer, 1)
-	long, cancel := context.WithTimeout(s.life, patience+doubtFor)
+	long, cancel := context.WithTimeout(s.life, doubtFor)
 	w.late.Go(func() {
 		defer slots.give()
-		applied, err := w.Store.Put(long, ports.Batch{Family: w.family.name, Rows: c.rows, Position: position})
+		applied, err := w.Store.Put(long, batch)
 		cancel()
 		got <- answer{applied, err}
 	})
@@ -268,6 +295,13 @@ func (w *follower) count(rows int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.copied += uint64(rows)
+}
+
+// storedAt is the position that the store was told last, or that it said it had.
+func (w *follower) storedAt() ports.Position {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stored
 }
 
 // told notes the position that the store has now.

@@ -1,10 +1,6 @@
 package core
 
-import (
-	"maps"
-
-	"holdfast/ports"
-)
+import "holdfast/ports"
 
 // Where a follower goes on: pure functions over positions.
 
@@ -21,20 +17,19 @@ type start struct {
 
 // startOf compares what the host knows of a follower with what the follower's store says.
 func startOf(known ports.FollowerMark, met bool, store ports.Position) start {
-	s := start{reached: store, doubtful: known.Putting, blank: len(store.Seqs) == 0 && len(known.Position.Seqs) == 0}
+	s := start{reached: store, doubtful: known.Putting, blank: isZero(store) && isZero(known.Position)}
 	holds := store.StoreID != "" // a store that cannot hold a position says nothing of itself
 	switch {
 	case !met:
-		if len(store.Seqs) > 0 {
+		if s.doubtful = !isZero(store); s.doubtful {
 			s.why = "its position is not known here"
 		}
-		s.doubtful = len(store.Seqs) > 0
 	case holds && store.StoreID != known.Position.StoreID:
 		if known.Position.StoreID != "" {
 			s.why = "it is another store than before"
 		}
-	case holds && len(store.Seqs) == 0:
-		if len(known.Position.Seqs) > 0 {
+	case holds && isZero(store): // it was told none yet, or lost it
+		if !isZero(ports.Position{Seqs: known.Repaired}) {
 			s.why = "its store lost its position"
 		}
 	case !holds || store.Covers(known.Position):
@@ -45,10 +40,20 @@ func startOf(known ports.FollowerMark, met bool, store ports.Position) start {
 		s.from = lower(known.Position, store)
 	}
 	s.from.StoreID = store.StoreID
-	if len(s.from.Seqs) == 0 {
+	if isZero(s.from) {
 		s.reached = ports.Position{} // one page; what is behind it comes again anyway
 	}
 	return s
+}
+
+// isZero says whether a position is before everything.
+func isZero(p ports.Position) bool {
+	for _, seq := range p.Seqs {
+		if seq > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // lower is the position that is behind both. A host that one of them does not name is not known at all.
@@ -63,9 +68,4 @@ func lower(a, b ports.Position) ports.Position {
 		}
 	}
 	return p
-}
-
-// samePosition says whether two positions are equal.
-func samePosition(a, b ports.Position) bool {
-	return a.StoreID == b.StoreID && a.Epoch == b.Epoch && maps.Equal(a.Seqs, b.Seqs)
 }

@@ -14,6 +14,7 @@ type session struct {
 	life  context.Context // of the follower: a Put that is not answered outlives the session
 	trial *trial
 
+	lives int // starts of the backend's process when the session began: another one may have another store
 	begin start
 	at    ports.Position // where the next page resumes
 	limit int            // rows of the next page
@@ -32,7 +33,8 @@ const (
 	firstLimit    = 64
 	headTime      = 50 * time.Millisecond // of a page at the head,
 	behindTime    = time.Second           // and of one far behind it
-	othersEvery   = time.Second           // a look for changes of other hosts
+	othersEvery   = time.Second           // a look for changes of other hosts,
+	strangerEvery = 5 * time.Second       // and for the first change of one that nobody knows yet
 	choresAtOnce  = 32
 )
 
@@ -88,6 +90,7 @@ func (s *session) open(ctx context.Context) error {
 	if !w.host.link.upToDate(ctx, w.family) {
 		return ctx.Err()
 	}
+	s.lives = w.health().Starts
 	asked, cancel := context.WithTimeout(ctx, openDeadline)
 	defer cancel()
 	position, err := w.Store.Position(asked, w.family.name)
@@ -98,21 +101,22 @@ func (s *session) open(ctx context.Context) error {
 		return err
 	}
 	w.mu.Lock()
-	s.begin = startOf(w.mark, w.met, position)
+	known := w.mark
+	known.Putting = w.doubtful // by a host before this one: what this one does it knows itself
+	s.begin = startOf(known, w.met, position)
 	if w.zero != "" {
 		s.begin.from, s.begin.why = ports.Position{StoreID: position.StoreID}, w.zero
 		w.zero = ""
 	}
-	if s.at = s.begin.from; len(s.at.Seqs) == 0 {
+	if s.at = s.begin.from; isZero(s.at) {
 		w.mark.Repaired = nil
 	}
+	w.doubtful = s.begin.doubtful
 	w.mark.Position, w.mark.Putting, w.met, w.dirty = s.at, true, true, true
 	w.stored, w.fresh = position, ports.Position{}
 	w.mu.Unlock()
 	if s.begin.why != "" {
 		w.host.log.Info("everything is copied again", "name", w.Name, "family", w.family.name, "reason", s.begin.why)
-	}
-	if len(s.at.Seqs) == 0 {
 		w.keys.retry("")
 	}
 	return w.remember(true)
@@ -120,7 +124,7 @@ func (s *session) open(ctx context.Context) error {
 
 // fromZero begins again when the local store does not know the position: it belongs to another history.
 func (s *session) fromZero(why error) error {
-	if len(s.at.Seqs) == 0 {
+	if isZero(s.at) {
 		return why // zero is a position of every store
 	}
 	w := s.w
@@ -141,9 +145,9 @@ type fetched struct {
 
 // ask has the next page fetched while the one before it is put.
 func (s *session) ask(ctx context.Context, after ports.Position) <-chan fetched {
-	answer := make(chan fetched, 1)
+	answer, limit := make(chan fetched, 1), s.limit*s.w.slots().lanes()
 	s.fetch.Go(func() {
-		page, err := s.changes(ctx, ports.ChangesQuery{Family: s.w.family.name, After: after, Limit: s.limit * s.w.slots().lanes()})
+		page, err := s.changes(ctx, ports.ChangesQuery{Family: s.w.family.name, After: after, Limit: limit})
 		answer <- fetched{page, err}
 	})
 	return answer
@@ -209,7 +213,7 @@ func (s *session) put(ctx context.Context, page *ports.ChangePage) error {
 		return needing(err)
 	}
 	s.at = through
-	w.advance(through)
+	w.advance(through, s.begin.doubtful)
 	s.adapt(len(page.Rows), w.host.clock().Sub(began), page.End != nil)
 	return w.remember(through.StoreID == "")
 }
@@ -261,10 +265,10 @@ func (s *session) adapt(rows int, took time.Duration, head bool) {
 }
 
 // advance moves the position.
-func (w *follower) advance(p ports.Position) {
+func (w *follower) advance(p ports.Position, doubtful bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.Position, w.dirty = p, true
+	w.mark.Position, w.dirty, w.doubtful = p, true, doubtful
 }
 
 // rest is the follower at the head: it has everything, and waits for more.
@@ -277,18 +281,20 @@ func (s *session) rest(ctx context.Context, end *ports.Position) error {
 	w.mark.FreshMs, w.dirty = w.host.clock().UnixMilli(), true
 	w.mu.Unlock()
 	w.tell(happening{kind: caughtUp})
-	mine := w.host.hostID
+	mine, look := w.host.hostID, w.host.clock().Add(strangerEvery)
+	if len(end.Seqs) > 1 {
+		look = w.host.clock().Add(othersEvery)
+	}
 	for {
 		moved := w.family.moved.wait()
+		now := w.host.clock()
 		if w.family.committed.Load() > end.Seqs[mine] {
 			return nil
 		}
-		wait := s.next.Sub(w.host.clock())
-		if len(end.Seqs) > 1 {
-			wait = min(wait, othersEvery)
+		if !now.Before(look) {
+			return s.tellStore(ctx)
 		}
-		wait = min(max(wait, 0), keepEvery)
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(max(min(s.next.Sub(now), look.Sub(now)), 0))
 		select {
 		case <-moved:
 		case <-w.poke:
@@ -306,10 +312,16 @@ func (s *session) rest(ctx context.Context, end *ports.Position) error {
 		if err := s.chores(ctx); err != nil {
 			return err
 		}
-		if len(end.Seqs) > 1 && wait == othersEvery {
-			return nil
-		}
 	}
+}
+
+// tellStore tells the store a position that was moved without a Put, so that its next session need not go back.
+func (s *session) tellStore(ctx context.Context) error {
+	if s.at.StoreID == "" || isZero(s.at) || s.w.storedAt().Covers(s.at) {
+		return nil
+	}
+	at := s.at
+	return s.putChunk(ctx, chunk{}, ofHead, &at)
 }
 
 // chores copies keys again that are due: what a person wants tried, and what was in doubt for long enough.
@@ -347,17 +359,22 @@ func (s *session) copyKey(ctx context.Context, key string, u urgency) error {
 	for done := false; !done; {
 		page, err := s.changes(ctx, q)
 		if err != nil {
-			w.keys.retry(key)
-			s.next = w.host.clock().Add(othersEvery)
+			s.later(key)
 			return ctx.Err()
 		}
 		done = page.End != nil
 		var at *ports.Position
-		if done && len(s.at.Seqs) > 0 {
+		if done && !isZero(s.at) {
 			at = &s.at
 		}
-		if err := s.putAll(ctx, groupRows(page.Rows), u, at); err != nil {
-			w.keys.retry(key)
+		groups := groupRows(page.Rows)
+		for i := range groups {
+			groups[i].more = !done
+		}
+		if err := s.putAll(ctx, groups, u, at); err != nil {
+			if !w.keys.failed(key) {
+				w.keys.retry(key)
+			}
 			return err
 		}
 		if w.keys.failed(key) {
@@ -370,6 +387,12 @@ func (s *session) copyKey(ctx context.Context, key string, u urgency) error {
 		w.repaired(s.at)
 	}
 	return w.keys.settle(sent, key)
+}
+
+// later has a key copied in a moment.
+func (s *session) later(key string) {
+	s.w.keys.retry(key)
+	s.next = s.w.host.clock().Add(othersEvery)
 }
 
 // repaired notes that a key was put outside the order of changes.

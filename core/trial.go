@@ -34,8 +34,10 @@ func (t *trial) passed(groups []group) {
 		return
 	}
 	for _, g := range groups {
-		delete(t.strikes, g.key)
-		delete(t.alone, g.key)
+		if !g.more {
+			delete(t.strikes, g.key)
+			delete(t.alone, g.key)
+		}
 	}
 }
 
@@ -49,7 +51,7 @@ func (t *trial) failed(c chunk) (guilty string) {
 	for _, g := range c.groups {
 		t.strikes[g.key]++
 	}
-	if len(c.groups) != 1 {
+	if !c.alone {
 		return ""
 	}
 	key := c.groups[0].key
@@ -74,6 +76,9 @@ func (s *session) judge(ctx context.Context, c chunk, err error) error {
 	if refusal := s.refuse(groupOf(c.groups, guilty), ports.PoisonKey, err); refusal != nil {
 		return refusal
 	}
+	if ports.CodeOf(err) == ports.Deadline && s.w.Restart != nil {
+		s.w.Restart("it hangs of one record") // what hangs in it would hang for ever
+	}
 	return err
 }
 
@@ -92,11 +97,13 @@ func (s *session) blames(ctx context.Context, err error) bool {
 	// A store that takes no write at all is not the keys' fault.
 	probe, cancel := context.WithTimeout(ctx, probeDeadline)
 	defer cancel()
+	slots := s.w.slots()
+	if slots.take(probe, ofProbe) != nil {
+		return ctx.Err() == nil // every slot is held by a call that hangs
+	}
+	defer slots.give()
 	if s.w.Store.Probe(probe, s.w.family.name) != nil {
 		return ctx.Err() != nil && s.w.wentMute()
-	}
-	if ports.CodeOf(err) == ports.Deadline && s.w.Restart != nil {
-		s.w.Restart("a Put had no answer, and a probe has")
 	}
 	return true
 }

@@ -85,7 +85,7 @@ func (u *unsettled) count() (refused, inDoubt, discarded int) {
 func (u *unsettled) refuse(key string, kind ports.UnsettledKind, why *ports.Error, first, last uint64, at time.Time) error {
 	k := ports.Unsettled{Key: key, Kind: kind, Code: why.Code, Reason: why.Error(), First: first, Last: last, AtMs: at.UnixMilli()}
 	u.mu.Lock()
-	if was := u.keys[key]; was != nil && was.Kind != ports.InDoubt {
+	if was := u.keys[key]; was != nil {
 		k.First, k.Last = min(was.First, first), max(was.Last, last)
 	}
 	u.mu.Unlock()

@@ -272,7 +272,13 @@ type Batch struct {
 	Family   Family
 	Rows     []Row
 	Position *Position // stored with the rows when all are in; nil leaves the stored one
+	// After is what the store's own position must be, as it answered it or was told it last; a store that is elsewhere, an
+	// older copy or another one, refuses the batch whole with Conflict in FieldPosition. nil: it is not asked.
+	After *Position
 }
+
+// FieldPosition is the field of the error with which a store refuses a batch that is not the next one for it.
+const FieldPosition = "Position"
 
 // Applied says how far a Put came: Rows[:Done] are durable.
 type Applied struct {

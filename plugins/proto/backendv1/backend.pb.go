@@ -1220,10 +1220,14 @@ func (x *Row) GetChangeSeq() uint64 {
 }
 
 type PutRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Family        Family                 `protobuf:"varint,1,opt,name=family,proto3,enum=holdfast.backend.v1.Family" json:"family,omitempty"`
-	Rows          []*Row                 `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`         // grouped by key, an item before its events and attempts
-	Position      *Position              `protobuf:"bytes,3,opt,name=position,proto3" json:"position,omitempty"` // none: the stored one stays
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Family   Family                 `protobuf:"varint,1,opt,name=family,proto3,enum=holdfast.backend.v1.Family" json:"family,omitempty"`
+	Rows     []*Row                 `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`         // grouped by key, an item before its events and attempts
+	Position *Position              `protobuf:"bytes,3,opt,name=position,proto3" json:"position,omitempty"` // none: the stored one stays
+	// What the store's own position must be, as PositionResponse gave it or a Put stored it last (a Seq of 0 is as good as none).
+	// A store that is elsewhere, an older copy or another one, MUST refuse the whole batch with conflict and the field
+	// "Position". None: it is not asked.
+	After         *Position `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1275,6 +1279,13 @@ func (x *PutRequest) GetRows() []*Row {
 func (x *PutRequest) GetPosition() *Position {
 	if x != nil {
 		return x.Position
+	}
+	return nil
+}
+
+func (x *PutRequest) GetAfter() *Position {
+	if x != nil {
+		return x.After
 	}
 	return nil
 }
@@ -3634,12 +3645,13 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\vchange_host\x18\r \x01(\tR\n" +
 	"changeHost\x12\x1d\n" +
 	"\n" +
-	"change_seq\x18\x0e \x01(\x04R\tchangeSeq\"\xaa\x01\n" +
+	"change_seq\x18\x0e \x01(\x04R\tchangeSeq\"\xdf\x01\n" +
 	"\n" +
 	"PutRequest\x123\n" +
 	"\x06family\x18\x01 \x01(\x0e2\x1b.holdfast.backend.v1.FamilyR\x06family\x12,\n" +
 	"\x04rows\x18\x02 \x03(\v2\x18.holdfast.backend.v1.RowR\x04rows\x129\n" +
-	"\bposition\x18\x03 \x01(\v2\x1d.holdfast.backend.v1.PositionR\bposition\"Y\n" +
+	"\bposition\x18\x03 \x01(\v2\x1d.holdfast.backend.v1.PositionR\bposition\x123\n" +
+	"\x05after\x18\x04 \x01(\v2\x1d.holdfast.backend.v1.PositionR\x05after\"Y\n" +
 	"\vPutResponse\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\x03R\x04done\x126\n" +
 	"\x05error\x18\x02 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\"'\n" +
@@ -3966,89 +3978,90 @@ var file_holdfast_backend_v1_backend_proto_depIdxs = []int32{
 	0,  // 9: holdfast.backend.v1.PutRequest.family:type_name -> holdfast.backend.v1.Family
 	17, // 10: holdfast.backend.v1.PutRequest.rows:type_name -> holdfast.backend.v1.Row
 	16, // 11: holdfast.backend.v1.PutRequest.position:type_name -> holdfast.backend.v1.Position
-	6,  // 12: holdfast.backend.v1.PutResponse.error:type_name -> holdfast.backend.v1.ErrorDetail
-	22, // 13: holdfast.backend.v1.StandResponse.marks:type_name -> holdfast.backend.v1.Mark
-	0,  // 14: holdfast.backend.v1.Mark.family:type_name -> holdfast.backend.v1.Family
-	25, // 15: holdfast.backend.v1.OpenRequest.epochs:type_name -> holdfast.backend.v1.Epoch
-	26, // 16: holdfast.backend.v1.OpenRequest.resume:type_name -> holdfast.backend.v1.Resume
-	58, // 17: holdfast.backend.v1.OpenRequest.retention:type_name -> google.protobuf.Duration
-	0,  // 18: holdfast.backend.v1.Epoch.family:type_name -> holdfast.backend.v1.Family
-	0,  // 19: holdfast.backend.v1.Resume.family:type_name -> holdfast.backend.v1.Family
-	4,  // 20: holdfast.backend.v1.Entry.action:type_name -> holdfast.backend.v1.Action
-	0,  // 21: holdfast.backend.v1.CommitRequest.family:type_name -> holdfast.backend.v1.Family
-	27, // 22: holdfast.backend.v1.CommitRequest.entries:type_name -> holdfast.backend.v1.Entry
-	30, // 23: holdfast.backend.v1.CommitResponse.decisions:type_name -> holdfast.backend.v1.Decision
-	6,  // 24: holdfast.backend.v1.CommitResponse.error:type_name -> holdfast.backend.v1.ErrorDetail
-	5,  // 25: holdfast.backend.v1.Decision.outcome:type_name -> holdfast.backend.v1.Outcome
-	6,  // 26: holdfast.backend.v1.Decision.error:type_name -> holdfast.backend.v1.ErrorDetail
-	0,  // 27: holdfast.backend.v1.ChangesRequest.family:type_name -> holdfast.backend.v1.Family
-	16, // 28: holdfast.backend.v1.ChangesRequest.after:type_name -> holdfast.backend.v1.Position
-	17, // 29: holdfast.backend.v1.ChangesResponse.rows:type_name -> holdfast.backend.v1.Row
-	16, // 30: holdfast.backend.v1.ChangesResponse.through:type_name -> holdfast.backend.v1.Position
-	16, // 31: holdfast.backend.v1.ChangesResponse.end:type_name -> holdfast.backend.v1.Position
-	57, // 32: holdfast.backend.v1.ChangesResponse.dropped:type_name -> holdfast.backend.v1.ChangesResponse.DroppedEntry
-	1,  // 33: holdfast.backend.v1.Cursor.kind:type_name -> holdfast.backend.v1.Kind
-	17, // 34: holdfast.backend.v1.Page.rows:type_name -> holdfast.backend.v1.Row
-	33, // 35: holdfast.backend.v1.Page.next:type_name -> holdfast.backend.v1.Cursor
-	17, // 36: holdfast.backend.v1.ItemResponse.row:type_name -> holdfast.backend.v1.Row
-	33, // 37: holdfast.backend.v1.ItemsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	34, // 38: holdfast.backend.v1.ItemsResponse.page:type_name -> holdfast.backend.v1.Page
-	33, // 39: holdfast.backend.v1.EventsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	34, // 40: holdfast.backend.v1.EventsResponse.page:type_name -> holdfast.backend.v1.Page
-	33, // 41: holdfast.backend.v1.AttemptsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	34, // 42: holdfast.backend.v1.AttemptsResponse.page:type_name -> holdfast.backend.v1.Page
-	17, // 43: holdfast.backend.v1.ManifestResponse.row:type_name -> holdfast.backend.v1.Row
-	33, // 44: holdfast.backend.v1.ManifestsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	34, // 45: holdfast.backend.v1.ManifestsResponse.page:type_name -> holdfast.backend.v1.Page
-	0,  // 46: holdfast.backend.v1.ExportRequest.family:type_name -> holdfast.backend.v1.Family
-	33, // 47: holdfast.backend.v1.ExportRequest.after:type_name -> holdfast.backend.v1.Cursor
-	34, // 48: holdfast.backend.v1.ExportResponse.page:type_name -> holdfast.backend.v1.Page
-	59, // 49: holdfast.backend.v1.PruneRequest.before:type_name -> google.protobuf.Timestamp
-	53, // 50: holdfast.backend.v1.SurveyResponse.counts:type_name -> holdfast.backend.v1.Count
-	1,  // 51: holdfast.backend.v1.Count.kind:type_name -> holdfast.backend.v1.Kind
-	7,  // 52: holdfast.backend.v1.Backend.Describe:input_type -> holdfast.backend.v1.DescribeRequest
-	10, // 53: holdfast.backend.v1.Backend.Configure:input_type -> holdfast.backend.v1.ConfigureRequest
-	12, // 54: holdfast.backend.v1.Backend.Probe:input_type -> holdfast.backend.v1.ProbeRequest
-	14, // 55: holdfast.backend.v1.Backend.Position:input_type -> holdfast.backend.v1.PositionRequest
-	18, // 56: holdfast.backend.v1.Backend.Put:input_type -> holdfast.backend.v1.PutRequest
-	20, // 57: holdfast.backend.v1.Backend.Stand:input_type -> holdfast.backend.v1.StandRequest
-	23, // 58: holdfast.backend.v1.Backend.Open:input_type -> holdfast.backend.v1.OpenRequest
-	28, // 59: holdfast.backend.v1.Backend.Commit:input_type -> holdfast.backend.v1.CommitRequest
-	31, // 60: holdfast.backend.v1.Backend.Changes:input_type -> holdfast.backend.v1.ChangesRequest
-	35, // 61: holdfast.backend.v1.Backend.Item:input_type -> holdfast.backend.v1.ItemRequest
-	37, // 62: holdfast.backend.v1.Backend.Items:input_type -> holdfast.backend.v1.ItemsRequest
-	39, // 63: holdfast.backend.v1.Backend.Events:input_type -> holdfast.backend.v1.EventsRequest
-	41, // 64: holdfast.backend.v1.Backend.Attempts:input_type -> holdfast.backend.v1.AttemptsRequest
-	43, // 65: holdfast.backend.v1.Backend.Manifest:input_type -> holdfast.backend.v1.ManifestRequest
-	45, // 66: holdfast.backend.v1.Backend.Manifests:input_type -> holdfast.backend.v1.ManifestsRequest
-	47, // 67: holdfast.backend.v1.Backend.Export:input_type -> holdfast.backend.v1.ExportRequest
-	49, // 68: holdfast.backend.v1.Backend.Prune:input_type -> holdfast.backend.v1.PruneRequest
-	51, // 69: holdfast.backend.v1.Backend.Survey:input_type -> holdfast.backend.v1.SurveyRequest
-	54, // 70: holdfast.backend.v1.Backend.Drain:input_type -> holdfast.backend.v1.DrainRequest
-	8,  // 71: holdfast.backend.v1.Backend.Describe:output_type -> holdfast.backend.v1.DescribeResponse
-	11, // 72: holdfast.backend.v1.Backend.Configure:output_type -> holdfast.backend.v1.ConfigureResponse
-	13, // 73: holdfast.backend.v1.Backend.Probe:output_type -> holdfast.backend.v1.ProbeResponse
-	15, // 74: holdfast.backend.v1.Backend.Position:output_type -> holdfast.backend.v1.PositionResponse
-	19, // 75: holdfast.backend.v1.Backend.Put:output_type -> holdfast.backend.v1.PutResponse
-	21, // 76: holdfast.backend.v1.Backend.Stand:output_type -> holdfast.backend.v1.StandResponse
-	24, // 77: holdfast.backend.v1.Backend.Open:output_type -> holdfast.backend.v1.OpenResponse
-	29, // 78: holdfast.backend.v1.Backend.Commit:output_type -> holdfast.backend.v1.CommitResponse
-	32, // 79: holdfast.backend.v1.Backend.Changes:output_type -> holdfast.backend.v1.ChangesResponse
-	36, // 80: holdfast.backend.v1.Backend.Item:output_type -> holdfast.backend.v1.ItemResponse
-	38, // 81: holdfast.backend.v1.Backend.Items:output_type -> holdfast.backend.v1.ItemsResponse
-	40, // 82: holdfast.backend.v1.Backend.Events:output_type -> holdfast.backend.v1.EventsResponse
-	42, // 83: holdfast.backend.v1.Backend.Attempts:output_type -> holdfast.backend.v1.AttemptsResponse
-	44, // 84: holdfast.backend.v1.Backend.Manifest:output_type -> holdfast.backend.v1.ManifestResponse
-	46, // 85: holdfast.backend.v1.Backend.Manifests:output_type -> holdfast.backend.v1.ManifestsResponse
-	48, // 86: holdfast.backend.v1.Backend.Export:output_type -> holdfast.backend.v1.ExportResponse
-	50, // 87: holdfast.backend.v1.Backend.Prune:output_type -> holdfast.backend.v1.PruneResponse
-	52, // 88: holdfast.backend.v1.Backend.Survey:output_type -> holdfast.backend.v1.SurveyResponse
-	55, // 89: holdfast.backend.v1.Backend.Drain:output_type -> holdfast.backend.v1.DrainResponse
-	71, // [71:90] is the sub-list for method output_type
-	52, // [52:71] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	16, // 12: holdfast.backend.v1.PutRequest.after:type_name -> holdfast.backend.v1.Position
+	6,  // 13: holdfast.backend.v1.PutResponse.error:type_name -> holdfast.backend.v1.ErrorDetail
+	22, // 14: holdfast.backend.v1.StandResponse.marks:type_name -> holdfast.backend.v1.Mark
+	0,  // 15: holdfast.backend.v1.Mark.family:type_name -> holdfast.backend.v1.Family
+	25, // 16: holdfast.backend.v1.OpenRequest.epochs:type_name -> holdfast.backend.v1.Epoch
+	26, // 17: holdfast.backend.v1.OpenRequest.resume:type_name -> holdfast.backend.v1.Resume
+	58, // 18: holdfast.backend.v1.OpenRequest.retention:type_name -> google.protobuf.Duration
+	0,  // 19: holdfast.backend.v1.Epoch.family:type_name -> holdfast.backend.v1.Family
+	0,  // 20: holdfast.backend.v1.Resume.family:type_name -> holdfast.backend.v1.Family
+	4,  // 21: holdfast.backend.v1.Entry.action:type_name -> holdfast.backend.v1.Action
+	0,  // 22: holdfast.backend.v1.CommitRequest.family:type_name -> holdfast.backend.v1.Family
+	27, // 23: holdfast.backend.v1.CommitRequest.entries:type_name -> holdfast.backend.v1.Entry
+	30, // 24: holdfast.backend.v1.CommitResponse.decisions:type_name -> holdfast.backend.v1.Decision
+	6,  // 25: holdfast.backend.v1.CommitResponse.error:type_name -> holdfast.backend.v1.ErrorDetail
+	5,  // 26: holdfast.backend.v1.Decision.outcome:type_name -> holdfast.backend.v1.Outcome
+	6,  // 27: holdfast.backend.v1.Decision.error:type_name -> holdfast.backend.v1.ErrorDetail
+	0,  // 28: holdfast.backend.v1.ChangesRequest.family:type_name -> holdfast.backend.v1.Family
+	16, // 29: holdfast.backend.v1.ChangesRequest.after:type_name -> holdfast.backend.v1.Position
+	17, // 30: holdfast.backend.v1.ChangesResponse.rows:type_name -> holdfast.backend.v1.Row
+	16, // 31: holdfast.backend.v1.ChangesResponse.through:type_name -> holdfast.backend.v1.Position
+	16, // 32: holdfast.backend.v1.ChangesResponse.end:type_name -> holdfast.backend.v1.Position
+	57, // 33: holdfast.backend.v1.ChangesResponse.dropped:type_name -> holdfast.backend.v1.ChangesResponse.DroppedEntry
+	1,  // 34: holdfast.backend.v1.Cursor.kind:type_name -> holdfast.backend.v1.Kind
+	17, // 35: holdfast.backend.v1.Page.rows:type_name -> holdfast.backend.v1.Row
+	33, // 36: holdfast.backend.v1.Page.next:type_name -> holdfast.backend.v1.Cursor
+	17, // 37: holdfast.backend.v1.ItemResponse.row:type_name -> holdfast.backend.v1.Row
+	33, // 38: holdfast.backend.v1.ItemsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	34, // 39: holdfast.backend.v1.ItemsResponse.page:type_name -> holdfast.backend.v1.Page
+	33, // 40: holdfast.backend.v1.EventsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	34, // 41: holdfast.backend.v1.EventsResponse.page:type_name -> holdfast.backend.v1.Page
+	33, // 42: holdfast.backend.v1.AttemptsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	34, // 43: holdfast.backend.v1.AttemptsResponse.page:type_name -> holdfast.backend.v1.Page
+	17, // 44: holdfast.backend.v1.ManifestResponse.row:type_name -> holdfast.backend.v1.Row
+	33, // 45: holdfast.backend.v1.ManifestsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	34, // 46: holdfast.backend.v1.ManifestsResponse.page:type_name -> holdfast.backend.v1.Page
+	0,  // 47: holdfast.backend.v1.ExportRequest.family:type_name -> holdfast.backend.v1.Family
+	33, // 48: holdfast.backend.v1.ExportRequest.after:type_name -> holdfast.backend.v1.Cursor
+	34, // 49: holdfast.backend.v1.ExportResponse.page:type_name -> holdfast.backend.v1.Page
+	59, // 50: holdfast.backend.v1.PruneRequest.before:type_name -> google.protobuf.Timestamp
+	53, // 51: holdfast.backend.v1.SurveyResponse.counts:type_name -> holdfast.backend.v1.Count
+	1,  // 52: holdfast.backend.v1.Count.kind:type_name -> holdfast.backend.v1.Kind
+	7,  // 53: holdfast.backend.v1.Backend.Describe:input_type -> holdfast.backend.v1.DescribeRequest
+	10, // 54: holdfast.backend.v1.Backend.Configure:input_type -> holdfast.backend.v1.ConfigureRequest
+	12, // 55: holdfast.backend.v1.Backend.Probe:input_type -> holdfast.backend.v1.ProbeRequest
+	14, // 56: holdfast.backend.v1.Backend.Position:input_type -> holdfast.backend.v1.PositionRequest
+	18, // 57: holdfast.backend.v1.Backend.Put:input_type -> holdfast.backend.v1.PutRequest
+	20, // 58: holdfast.backend.v1.Backend.Stand:input_type -> holdfast.backend.v1.StandRequest
+	23, // 59: holdfast.backend.v1.Backend.Open:input_type -> holdfast.backend.v1.OpenRequest
+	28, // 60: holdfast.backend.v1.Backend.Commit:input_type -> holdfast.backend.v1.CommitRequest
+	31, // 61: holdfast.backend.v1.Backend.Changes:input_type -> holdfast.backend.v1.ChangesRequest
+	35, // 62: holdfast.backend.v1.Backend.Item:input_type -> holdfast.backend.v1.ItemRequest
+	37, // 63: holdfast.backend.v1.Backend.Items:input_type -> holdfast.backend.v1.ItemsRequest
+	39, // 64: holdfast.backend.v1.Backend.Events:input_type -> holdfast.backend.v1.EventsRequest
+	41, // 65: holdfast.backend.v1.Backend.Attempts:input_type -> holdfast.backend.v1.AttemptsRequest
+	43, // 66: holdfast.backend.v1.Backend.Manifest:input_type -> holdfast.backend.v1.ManifestRequest
+	45, // 67: holdfast.backend.v1.Backend.Manifests:input_type -> holdfast.backend.v1.ManifestsRequest
+	47, // 68: holdfast.backend.v1.Backend.Export:input_type -> holdfast.backend.v1.ExportRequest
+	49, // 69: holdfast.backend.v1.Backend.Prune:input_type -> holdfast.backend.v1.PruneRequest
+	51, // 70: holdfast.backend.v1.Backend.Survey:input_type -> holdfast.backend.v1.SurveyRequest
+	54, // 71: holdfast.backend.v1.Backend.Drain:input_type -> holdfast.backend.v1.DrainRequest
+	8,  // 72: holdfast.backend.v1.Backend.Describe:output_type -> holdfast.backend.v1.DescribeResponse
+	11, // 73: holdfast.backend.v1.Backend.Configure:output_type -> holdfast.backend.v1.ConfigureResponse
+	13, // 74: holdfast.backend.v1.Backend.Probe:output_type -> holdfast.backend.v1.ProbeResponse
+	15, // 75: holdfast.backend.v1.Backend.Position:output_type -> holdfast.backend.v1.PositionResponse
+	19, // 76: holdfast.backend.v1.Backend.Put:output_type -> holdfast.backend.v1.PutResponse
+	21, // 77: holdfast.backend.v1.Backend.Stand:output_type -> holdfast.backend.v1.StandResponse
+	24, // 78: holdfast.backend.v1.Backend.Open:output_type -> holdfast.backend.v1.OpenResponse
+	29, // 79: holdfast.backend.v1.Backend.Commit:output_type -> holdfast.backend.v1.CommitResponse
+	32, // 80: holdfast.backend.v1.Backend.Changes:output_type -> holdfast.backend.v1.ChangesResponse
+	36, // 81: holdfast.backend.v1.Backend.Item:output_type -> holdfast.backend.v1.ItemResponse
+	38, // 82: holdfast.backend.v1.Backend.Items:output_type -> holdfast.backend.v1.ItemsResponse
+	40, // 83: holdfast.backend.v1.Backend.Events:output_type -> holdfast.backend.v1.EventsResponse
+	42, // 84: holdfast.backend.v1.Backend.Attempts:output_type -> holdfast.backend.v1.AttemptsResponse
+	44, // 85: holdfast.backend.v1.Backend.Manifest:output_type -> holdfast.backend.v1.ManifestResponse
+	46, // 86: holdfast.backend.v1.Backend.Manifests:output_type -> holdfast.backend.v1.ManifestsResponse
+	48, // 87: holdfast.backend.v1.Backend.Export:output_type -> holdfast.backend.v1.ExportResponse
+	50, // 88: holdfast.backend.v1.Backend.Prune:output_type -> holdfast.backend.v1.PruneResponse
+	52, // 89: holdfast.backend.v1.Backend.Survey:output_type -> holdfast.backend.v1.SurveyResponse
+	55, // 90: holdfast.backend.v1.Backend.Drain:output_type -> holdfast.backend.v1.DrainResponse
+	72, // [72:91] is the sub-list for method output_type
+	53, // [53:72] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_holdfast_backend_v1_backend_proto_init() }
