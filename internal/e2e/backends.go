@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -41,13 +41,19 @@ func (h *Host) File(name string) string {
 // Run runs a command of holdfast beside the host and gives what it printed and its exit code.
 func (h *Host) Run(t testing.TB, args ...string) (out string, code int) {
 	t.Helper()
-	cmd := h.Command(args...)
-	cmd.Env = append(cmd.Env, "HOLDFAST_LISTEN="+h.listen, "HOLDFAST_DATA="+h.Data())
+	cmd := h.beside(args...)
 	text, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
 	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// beside is Command for one that talks to the running host.
+func (h *Host) beside(args ...string) *exec.Cmd {
+	cmd := h.Command(args...)
+	cmd.Env = append(cmd.Env, "HOLDFAST_LISTEN="+h.listen, "HOLDFAST_DATA="+h.Data())
+	return cmd
 }
 
 // Status asks the host how it is.
@@ -154,52 +160,40 @@ func (h *Host) equal(ctx context.Context) error {
 	return nil
 }
 
-// Verify has two backends compared, record by record.
+// Ask runs a command with --json and takes what it prints apart, whatever its exit code says of what it found.
+func (h *Host) Ask(t testing.TB, into any, args ...string) (code int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := h.beside(append(args, "--json")...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	if code = cmd.ProcessState.ExitCode(); stdout.Len() == 0 {
+		t.Fatalf("holdfast %s: exit code %d\n%s", strings.Join(args, " "), code, &stderr)
+	}
+	if err := json.Unmarshal(stdout.Bytes(), into); err != nil {
+		t.Fatalf("holdfast %s prints %s: %v", strings.Join(args, " "), &stdout, err)
+	}
+	return code
+}
+
+// Compared has two backends compared, record by record.
+func (h *Host) Compared(t testing.TB, a, b string) (v core.Verification) {
+	t.Helper()
+	code := h.Ask(t, &v, "verify", a, b)
+	if equal := v.Equal() && !v.OneWay && len(v.Differences) == 0; equal != (code == 0) || !equal && code != 1 {
+		t.Errorf("verify %s %s: exit code %d of %+v", a, b, code, v)
+	}
+	return v
+}
+
+// Verify is Compared for two backends that must be equal.
 func (h *Host) Verify(t testing.TB, a, b string) {
 	t.Helper()
-	var got struct {
-		envelope
-		Verification core.Verification
-	}
-	h.Order(t, "/v1/verify", map[string]string{"A": a, "B": b}, &got)
-	v := got.Verification
-	if !got.Success || !v.Equal() || v.OneWay || len(v.Differences) > 0 {
-		t.Errorf("verify %s %s: %+v; compared %d, only in %s %d, only in %s %d, different %d: %+v", a, b, got.envelope, v.Compared,
-			a, v.OnlyA, b, v.OnlyB, v.Different, v.Differences[:min(5, len(v.Differences))])
-	}
-}
-
-// envelope is what the answer to every order has.
-type envelope struct {
-	Success      bool
-	Code, Reason string
-}
-
-// Order gives an order that may take a while, and takes the last line of its answer, which is the outcome.
-func (h *Host) Order(t testing.TB, path string, order, into any) {
-	t.Helper()
-	body, err := json.Marshal(order)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+path, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	var last json.RawMessage
-	for d := json.NewDecoder(res.Body); err == nil; {
-		err = d.Decode(&last)
-	}
-	if err != io.EOF {
-		t.Fatalf("%s: %v", path, err)
-	}
-	if err := json.Unmarshal(last, into); err != nil {
-		t.Fatalf("%s is answered %s: %v", path, last, err)
+	if v := h.Compared(t, a, b); !v.Equal() || v.Compared == 0 {
+		t.Errorf("of %d records in both %d differ, %d are only in %s, %d only in %s; the first: %+v", v.Compared, v.Different,
+			v.OnlyA, a, v.OnlyB, b, v.Differences[:min(5, len(v.Differences))])
 	}
 }
