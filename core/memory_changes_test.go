@@ -11,10 +11,11 @@ import (
 
 // How the store in memory tells what changed, and how another host writes to it.
 
-// flaws make the store in memory wrong on purpose: what relies on it must notice.
+// flaws make the store in memory wrong on purpose, so that what relies on it can be seen to notice; page alone is no flaw.
 type flaws struct {
 	breakSeq    bool // a page may end inside a Seq
 	blindEpochs bool // a position of another history is taken as one of its own
+	page        int  // the most rows that it gives at a time; 0: as many as are asked for
 }
 
 // Changes tells what changed; see ports.LocalStore.
@@ -108,6 +109,9 @@ func (d *disk) changes(host string, q *ports.ChangesQuery, flaws flaws) (ports.C
 	if limit <= 0 {
 		limit = ports.MaxBatchEntries
 	}
+	if flaws.page > 0 {
+		limit = min(limit, flaws.page)
+	}
 	n := min(limit, len(rows))
 	for n > 0 && n < len(rows) && rows[n].Change == rows[n-1].Change && !flaws.breakSeq {
 		n++
@@ -149,18 +153,22 @@ func (d *disk) changed(q *ports.ChangesQuery, end ports.Position) []ports.Row {
 func (m *memory) writesAs(host string, entries ...ports.Entry) uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.disk.writesAs(host, entries)
+}
+
+func (d *disk) writesAs(host string, entries []ports.Entry) uint64 {
 	f := entries[0].Action.Family()
-	mark := m.disk.others[f][host]
+	mark := d.others[f][host]
 	mark.Seq++
 	for i := range entries {
 		e := entries[i]
 		e.Seq, e.Host = mark.Seq, host
-		effect, err := ports.Decide(&e, m.disk, ports.Rules{HostID: host})
+		effect, err := ports.Decide(&e, d, ports.Rules{HostID: host})
 		if err != nil {
 			panic(err) // a map does not fail
 		}
-		m.disk.take(host, &effect)
+		d.take(host, &effect)
 	}
-	m.disk.others[f][host] = mark
+	d.others[f][host] = mark
 	return mark.Seq
 }

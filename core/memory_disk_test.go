@@ -87,6 +87,7 @@ func (d *disk) commit(host string, b *ports.CommitBatch) ([]ports.Decision, erro
 		decisions = append(decisions, effect.Decision)
 	}
 	d.marks[b.Family] = ports.Mark{Epoch: b.Epoch, Seq: b.Through}
+	d.annals.reach[b.Family] = max(d.annals.reach[b.Family], b.Through)
 	return decisions, nil
 }
 
@@ -99,7 +100,7 @@ func (d *disk) take(host string, effect *ports.Effect) {
 		change := ports.Change{Host: host, Seq: effect.Decision.Seq}
 		delete(d.held, at)
 		d.gone[at] = change
-		d.annals.note(at, version{change: change, gone: true})
+		d.annals.note(at, version{change: change, key: at.key, gone: true})
 	}
 	if effect.Next != nil {
 		d.set(at, effect.Next)
@@ -108,7 +109,7 @@ func (d *disk) take(host string, effect *ports.Effect) {
 
 func (d *disk) set(at place, held *ports.Held) {
 	d.held[at] = held
-	d.annals.note(at, version{change: held.Change, body: string(held.Record.JSON())})
+	d.annals.note(at, version{change: held.Change, key: d.row(at, held).Key, body: string(held.Record.JSON()), first: held.First})
 }
 
 // put replaces rows whole, up to the first that is no record, and says how many.
@@ -121,7 +122,7 @@ func (d *disk) put(rows []ports.Row) (int, error) {
 			if row.Kind == ports.KindItem || row.Kind == ports.KindManifest {
 				d.gone[at] = row.Change
 			}
-			d.annals.note(at, version{change: row.Change, gone: true})
+			d.annals.note(at, version{change: row.Change, key: row.Key, gone: true})
 			continue
 		}
 		record, err := ports.ParseRecord(ports.TableOf(row.Kind), row.Body)

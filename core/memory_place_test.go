@@ -32,18 +32,23 @@ func placeOfRow(r *ports.Row) place { return placeOf(r.Kind, r.Key, r.GUID, r.Nu
 // version is one state of a record.
 type version struct {
 	change ports.Change
+	key    string
 	body   string
+	first  ports.First
 	gone   bool
 }
 
 // annals remember every state that a record ever had, in the order in which they took effect. A store that goes back and
 // comes forward again adds nothing to them.
 type annals struct {
-	past map[place][]version
-	void map[place]bool // places of which a state was taken back for good
+	past  map[place][]version
+	void  map[place]bool          // places of which a state was taken back for good
+	reach map[ports.Family]uint64 // the furthest that the store ever was
 }
 
-func newAnnals() *annals { return &annals{past: map[place][]version{}, void: map[place]bool{}} }
+func newAnnals() *annals {
+	return &annals{past: map[place][]version{}, void: map[place]bool{}, reach: map[ports.Family]uint64{}}
+}
 
 func (a *annals) note(at place, v version) {
 	past := a.past[at]
@@ -57,6 +62,7 @@ func (a *annals) note(at place, v version) {
 
 // undo forgets what a host changed after a Seq: it never was.
 func (a *annals) undo(f ports.Family, host string, after uint64) {
+	a.reach[f] = min(a.reach[f], after)
 	for at, past := range a.past {
 		if at.kind.Family() != f {
 			continue

@@ -17,7 +17,7 @@ type putFate struct {
 	kind  putKind
 	err   error         // of a refused one
 	key   string        // of a refused one: the rows before this key are taken
-	after time.Duration // it waits that long first; of a late or double one: the later effect comes that much later
+	after time.Duration // it waits that long first
 	done  int           // of a wrong one: what it adds to Done
 }
 
@@ -30,8 +30,9 @@ const (
 	putRefuses                // the rows before a key take effect; the answer says so, and why not the rest
 	putHangs                  // it and every Put behind it is never answered, until the process is killed
 	putSilent                 // it takes no effect and is never answered; others are
-	putLate                   // it is not answered, and takes effect some time after its caller gave up
-	putTwice                  // it takes effect, is not answered, and takes effect again later
+	putLate                   // it takes effect so much later, and is answered then if anybody still waits
+	putLost                   // it takes effect so much later, and is never answered
+	putTwice                  // it takes effect, is not answered, and takes effect again so much later
 	putWrong                  // it takes effect, but for the rows that a negative done takes off; the answer is no error and a wrong count
 )
 
@@ -59,7 +60,7 @@ func every(f putFate) func(*ports.Batch) putFate {
 }
 
 func (m *mirror) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
-	defer m.slot()()
+	defer m.slot("put")()
 	r, err := m.serve(ctx)
 	if err != nil {
 		return ports.Applied{}, err
@@ -80,10 +81,18 @@ func (m *mirror) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) 
 	case putSilent:
 		return ports.Applied{}, m.never(ctx, r)
 	case putLate:
-		return m.comesLate(ctx, r, &b, what.after)
-	case putTwice:
-		m.change(func(m *mirror) { m.take(&b, len(b.Rows), false) })
-		return m.comesLate(ctx, r, &b, what.after)
+		m.later(&b, what.after)
+		err := m.waits(ctx, r, what.after)
+		if err != nil {
+			return ports.Applied{}, err
+		}
+		return ports.Applied{Done: len(b.Rows)}, nil
+	case putTwice, putLost:
+		if what.kind == putTwice {
+			m.change(func(m *mirror) { m.take(&b, len(b.Rows), false) })
+		}
+		m.later(&b, what.after)
+		return ports.Applied{}, m.never(ctx, r)
 	}
 	if err := m.waits(ctx, r, what.after); err != nil {
 		return ports.Applied{}, err
@@ -134,13 +143,11 @@ func (m *mirror) carryOut(b *ports.Batch, what putFate) (ports.Applied, error) {
 	return ports.Applied{Done: n}, nil
 }
 
-// comesLate lets a Put take effect a while after its caller gave up: in the store behind the process, as long as it is the
-// same store.
-func (m *mirror) comesLate(ctx context.Context, r *mirrorRun, b *ports.Batch, after time.Duration) (ports.Applied, error) {
+// later lets a Put take effect after a while: in the store behind the process, as long as it is the same store.
+func (m *mirror) later(b *ports.Batch, after time.Duration) {
 	m.mu.Lock()
 	life := m.lives
 	m.mu.Unlock()
-	err := m.never(ctx, r)
 	time.AfterFunc(after, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -148,7 +155,6 @@ func (m *mirror) comesLate(ctx context.Context, r *mirrorRun, b *ports.Batch, af
 			m.take(b, len(b.Rows), true)
 		}
 	})
-	return ports.Applied{}, err
 }
 
 // take puts the first n rows of a batch in effect, and its position if they are all. A late one may bring older states.
@@ -198,7 +204,7 @@ func (m *mirror) under(b *ports.Batch) func() {
 		m.fault(strconv.Itoa(n) + " rows in a batch")
 	}
 	for _, key := range keys {
-		if m.busy[b.Family][key]++; m.busy[b.Family][key] > 1 {
+		if m.busy[b.Family][key]++; m.busy[b.Family][key] > 1 && (m.doubts == nil || !m.doubts(b.Family, key)) {
 			m.fault("two Puts of " + strconv.Quote(key) + " at a time")
 		}
 	}

@@ -2,8 +2,8 @@ package core
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -32,9 +32,10 @@ type mirror struct {
 	keyOnly    bool // it lists nothing
 
 	reads  func(f ports.Family, key string) bool // whether the host would read a key here now; nil: it would
+	doubts func(f ports.Family, key string) bool // whether a Put of a key may still be under way, as far as the host knows
 	faults []string
 	busy   map[ports.Family]map[string]int // keys of Puts that are under way
-	calls  int                             // under way
+	calls  map[string]int                  // under way, by what is asked
 	lives  int                             // of the disk: what is late for one of them is lost with it
 
 	starts, deaths, puts, rows, looks int
@@ -47,7 +48,7 @@ type mirrorRun struct {
 }
 
 func newMirror(name string) *mirror {
-	m := &mirror{name: name, disk: newMirrorDisk(name + "-1"), back: 20 * time.Millisecond, families: ports.Families, busy: map[ports.Family]map[string]int{}}
+	m := &mirror{name: name, disk: newMirrorDisk(name + "-1"), back: 20 * time.Millisecond, families: ports.Families, busy: map[ports.Family]map[string]int{}, calls: map[string]int{}}
 	m.shelf = shelf{m.kept}
 	for _, f := range ports.Families {
 		m.busy[f] = map[string]int{}
@@ -197,17 +198,21 @@ func (m *mirror) waits(ctx context.Context, r *mirrorRun, d time.Duration) error
 }
 
 // slot takes a place among the calls under way, and gives what returns it.
-func (m *mirror) slot() func() {
+func (m *mirror) slot(what string) func() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calls++
-	if m.slots > 0 && m.calls > m.slots {
-		m.fault(strconv.Itoa(m.calls) + " calls at a time")
+	m.calls[what]++
+	sum := 0
+	for _, n := range m.calls {
+		sum += n
+	}
+	if m.slots > 0 && sum > m.slots {
+		m.fault(fmt.Sprintf("more calls at a time than it has slots: %v", m.calls))
 	}
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.calls--
+		m.calls[what]--
 	}
 }
 
@@ -221,7 +226,7 @@ func (m *mirror) Describe(context.Context) (ports.Description, error) {
 }
 
 func (m *mirror) Probe(ctx context.Context, _ ports.Family) error {
-	defer m.slot()()
+	defer m.slot("probe")()
 	if _, err := m.serve(ctx); err != nil {
 		return err
 	}
@@ -246,7 +251,7 @@ func (m *mirror) Close() error { return nil }
 
 // kept are the rows of some kinds, from a process that lives.
 func (m *mirror) kept(ctx context.Context, kinds ...ports.Kind) ([]ports.Row, error) {
-	defer m.slot()()
+	defer m.slot("read")()
 	r, err := m.serve(ctx)
 	if err != nil {
 		return nil, err
