@@ -88,6 +88,7 @@ const (
 	fellBehind                      // too much is left to copy
 	broke                           // the session ended by itself
 	stopped                         // the session was ended, for a repair or to begin elsewhere
+	awaits                          // the session cannot begin to copy yet
 	stalled                         // the local store does not tell what changed
 	needs                           // the session found what only a person can mend
 	notKept                         // the backend does not keep this family
@@ -138,6 +139,10 @@ func (c condition) step(e happening) (condition, effects) {
 	case stopped:
 		if c.mode.up() {
 			return c.to(modeOpening, e.at, "", ""), effects{begin: true}
+		}
+	case awaits:
+		if c.mode == modeOpening {
+			c.detail = e.detail
 		}
 	case stalled:
 		if c.mode.takes() {

@@ -183,7 +183,7 @@ func (s *session) putChunk(ctx context.Context, c chunk, u urgency, position *po
 		case applied.Done == len(c.rows), !ports.CodeOf(err).Permanent():
 			left := c.without(applied.Done, "")
 			left.alone = len(left.groups) == 1 && alone()
-			return s.judge(ctx, left, err)
+			return s.judge(ctx, left, c.alone, err)
 		}
 		row := c.rows[applied.Done]
 		if err := s.refuse(groupOf(c.groups, row.Key), ports.RefusedKey, err); err != nil {

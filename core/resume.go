@@ -40,9 +40,6 @@ func startOf(known ports.FollowerMark, met bool, store ports.Position) start {
 		s.from = lower(known.Position, store)
 	}
 	s.from.StoreID = store.StoreID
-	if isZero(s.from) {
-		s.reached = ports.Position{} // one page; what is behind it comes again anyway
-	}
 	return s
 }
 

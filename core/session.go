@@ -54,7 +54,7 @@ func (s *session) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case ports.CodeOf(err) == ports.Conflict:
-			if err := s.fromZero(err); err != nil {
+			if err := s.fromZero(ctx, err); err != nil {
 				return err
 			}
 			pages = s.ask(ctx, s.at)
@@ -106,8 +106,13 @@ func (s *session) open(ctx context.Context) error {
 	s.begin = startOf(known, w.met, position)
 	if w.zero != "" {
 		s.begin.from, s.begin.why = ports.Position{StoreID: position.StoreID}, w.zero
-		w.zero = ""
 	}
+	w.mu.Unlock()
+	if err := s.outwait(ctx); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.zero = ""
 	if s.at = s.begin.from; isZero(s.at) {
 		w.mark.Repaired = nil
 	}
@@ -122,14 +127,31 @@ func (s *session) open(ctx context.Context) error {
 	return w.remember(true)
 }
 
+// outwait lets a beginning at zero wait until no Put of an earlier host can take effect any more: any key may be of it.
+func (s *session) outwait(ctx context.Context) error {
+	if !s.begin.doubtful || !isZero(s.begin.from) {
+		return nil
+	}
+	if wait := s.w.host.started.Add(doubtFor).Sub(s.w.host.clock()); wait > 0 {
+		s.w.tell(happening{kind: awaits, detail: "waits until no Put of the host before can take effect any more"})
+		pause(ctx, wait)
+	}
+	s.begin.doubtful = false
+	return ctx.Err()
+}
+
 // fromZero begins again when the local store does not know the position: it belongs to another history.
-func (s *session) fromZero(why error) error {
+func (s *session) fromZero(ctx context.Context, why error) error {
 	if isZero(s.at) {
 		return why // zero is a position of every store
 	}
 	w := s.w
 	w.host.log.Info("everything is copied again", "name", w.Name, "family", w.family.name, "reason", why)
 	s.at = ports.Position{StoreID: s.at.StoreID}
+	s.begin.from = s.at
+	if err := s.outwait(ctx); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	w.mark.Position, w.fresh, w.dirty = s.at, ports.Position{}, true
 	w.mu.Unlock()

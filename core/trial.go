@@ -13,6 +13,7 @@ type trial struct {
 	mu      sync.Mutex
 	strikes map[string]int // in company
 	alone   map[string]int
+	hangs   int // Puts without an answer, one after the other
 }
 
 const (
@@ -30,6 +31,7 @@ func (t *trial) suspects(key string) bool {
 func (t *trial) passed(groups []group) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.hangs = 0
 	if len(t.strikes) == 0 {
 		return
 	}
@@ -64,10 +66,26 @@ func (t *trial) failed(c chunk) (guilty string) {
 	return key
 }
 
-// judge decides what a Put that failed as a whole says of its keys, and gives the error that ends the session.
-func (s *session) judge(ctx context.Context, c chunk, err error) error {
+// hung says whether a Put without an answer is a reason to replace the process: what comes behind it may hang of it as well. The
+// first one is given the time to answer late.
+func (t *trial) hung(suspect bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.hangs++; t.hangs < 2 && !suspect {
+		return false
+	}
+	t.hangs = 0
+	return true
+}
+
+// judge decides what a Put that failed as a whole says of its keys, and gives the error that ends the session. suspect says
+// that it was sent alone on purpose.
+func (s *session) judge(ctx context.Context, c chunk, suspect bool, err error) error {
 	if s.life.Err() != nil || len(c.groups) == 0 || !s.blames(ctx, err) {
 		return err
+	}
+	if ports.CodeOf(err) == ports.Deadline && ctx.Err() == nil && s.trial.hung(suspect) && s.w.Restart != nil {
+		s.w.Restart("a Put has no answer, and a probe has")
 	}
 	guilty := s.trial.failed(c)
 	if guilty == "" {
@@ -75,9 +93,6 @@ func (s *session) judge(ctx context.Context, c chunk, err error) error {
 	}
 	if refusal := s.refuse(groupOf(c.groups, guilty), ports.PoisonKey, err); refusal != nil {
 		return refusal
-	}
-	if ports.CodeOf(err) == ports.Deadline && s.w.Restart != nil {
-		s.w.Restart("it hangs of one record") // what hangs in it would hang for ever
 	}
 	return err
 }

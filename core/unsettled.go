@@ -28,8 +28,9 @@ type unsettled struct {
 // unsettledKey is one of them.
 type unsettledKey struct {
 	ports.Unsettled
-	again bool // to be copied as soon as possible
-	no    bool // refused since it was last tried
+	again bool  // to be copied as soon as possible
+	no    bool  // refused since it was last tried
+	late  int64 // of a key that is not in doubt: when a Put of it had no answer, which may still take effect
 }
 
 // load reads what the host's state has.
@@ -107,9 +108,10 @@ func (u *unsettled) doubt(groups []group, why string, at time.Time) {
 		k := ports.Unsettled{Key: g.key, Kind: ports.InDoubt, Reason: why, First: g.first, Last: g.last, AtMs: at.UnixMilli()}
 		switch was := u.keys[g.key]; {
 		case was == nil:
-		case was.Kind != ports.InDoubt:
-			continue // it stays what it is: it is copied again before it is settled
-		default:
+		case was.Kind == ports.PoisonKey || was.Kind == ports.DiscardedKey:
+			was.late = k.AtMs // it stays what it is until it is put
+			continue
+		default: // one that was refused may have been taken now
 			k.First = min(was.First, g.first)
 		}
 		u.put(k, false)
@@ -150,12 +152,20 @@ func (u *unsettled) keep() error {
 	return nil
 }
 
-// settle forgets keys that the store has now. One that came into doubt after a moment stays.
-func (u *unsettled) settle(since time.Time, keys ...string) error {
+// settle forgets keys that the store has, by Puts that were sent at a moment. One that came into doubt after it stays, and one
+// that an earlier Put may still overwrite comes into doubt.
+func (u *unsettled) settle(sent time.Time, keys ...string) error {
 	u.mu.Lock()
 	var gone []string
 	for _, key := range keys {
-		if k := u.keys[key]; k != nil && (k.Kind != ports.InDoubt || k.AtMs <= since.UnixMilli()) {
+		k := u.keys[key]
+		switch {
+		case k == nil || k.Kind == ports.InDoubt && k.AtMs > sent.UnixMilli():
+		case k.late != 0 && time.UnixMilli(k.late).Add(doubtFor).After(sent):
+			again := k.Unsettled
+			again.Kind, again.AtMs, again.Reason = ports.InDoubt, k.late, "a Put had no answer in time"
+			u.put(again, false)
+		default:
 			gone = append(gone, key)
 		}
 	}
