@@ -20,10 +20,11 @@ type memoryFollowing struct {
 	unsettled map[followed]map[string]ports.Unsettled
 	copies    map[[3]string]ports.CopyMark
 	assigned  map[ports.Family]*ports.Assignment
+	room      int // for the unsettled keys of one follower and family; 0: as many as there are
 }
 
 func (m *memoryFollowing) copied() memoryFollowing {
-	c := memoryFollowing{marks: maps.Clone(m.marks), copies: maps.Clone(m.copies), assigned: maps.Clone(m.assigned), unsettled: map[followed]map[string]ports.Unsettled{}}
+	c := memoryFollowing{room: m.room, marks: maps.Clone(m.marks), copies: maps.Clone(m.copies), assigned: maps.Clone(m.assigned), unsettled: map[followed]map[string]ports.Unsettled{}}
 	for at, keys := range m.unsettled {
 		c.unsettled[at] = maps.Clone(keys)
 	}
@@ -71,9 +72,23 @@ func (s *memoryState) SetUnsettled(name string, f ports.Family, keys []ports.Uns
 	if s.following.unsettled[at] == nil {
 		s.following.unsettled[at] = map[string]ports.Unsettled{}
 	}
+	more := 0
 	for _, u := range keys {
-		s.following.unsettled[at][u.Key] = u
+		if _, known := s.following.unsettled[at][u.Key]; !known {
+			more++
+		}
 	}
+	if n := len(s.following.unsettled[at]) + more; s.following.room > 0 && more > 0 && n > s.following.room {
+		return ports.Errorf(ports.Full, "memory", "%s would have %d unsettled keys", name, n)
+	}
+	all := maps.Clone(s.following.unsettled[at])
+	for _, u := range keys {
+		all[u.Key] = u
+	}
+	if len(all) > s.keyRoom {
+		return &ports.Error{Code: ports.Full, Limit: int64(s.keyRoom), Size: int64(len(all)), Message: "too many keys are unsettled"}
+	}
+	s.following.unsettled[at] = all
 	return nil
 }
 

@@ -202,21 +202,22 @@ func (j *memoryJournal) Close() error { return nil }
 
 // memoryState is a ports.State.
 type memoryState struct {
-	mu     sync.Mutex
-	who    ports.HostIdentity
-	known  ports.LocalMark
-	met    bool
-	lost   map[ports.Family][]ports.Span
-	asides map[ports.Family][]ports.Aside
-	room   int           // for asides
-	slow   time.Duration // that long a change of the asides takes
+	mu      sync.Mutex
+	who     ports.HostIdentity
+	known   ports.LocalMark
+	met     bool
+	lost    map[ports.Family][]ports.Span
+	asides  map[ports.Family][]ports.Aside
+	room    int           // for asides
+	keyRoom int           // for the unsettled keys of each follower
+	slow    time.Duration // that long a change of the asides takes
 
 	following memoryFollowing
 }
 
 func newMemoryState() *memoryState {
 	return &memoryState{
-		who: ports.HostIdentity{ID: "11111111-2222-3333-4444-555555555555"}, room: ports.MaxAsides,
+		who: ports.HostIdentity{ID: "11111111-2222-3333-4444-555555555555"}, room: ports.MaxAsides, keyRoom: ports.MaxUnsettled,
 		lost: map[ports.Family][]ports.Span{}, asides: map[ports.Family][]ports.Aside{},
 	}
 }
@@ -227,7 +228,7 @@ func (s *memoryState) copied() *memoryState {
 	defer s.mu.Unlock()
 	c := newMemoryState()
 	c.who = ports.HostIdentity{ID: s.who.ID, Nonces: slices.Clone(s.who.Nonces)}
-	c.known, c.met, c.room, c.slow = s.known, s.met, s.room, s.slow
+	c.known, c.met, c.room, c.keyRoom, c.slow = s.known, s.met, s.room, s.keyRoom, s.slow
 	c.following = s.following.copied()
 	for _, f := range ports.Families {
 		c.lost[f], c.asides[f] = slices.Clone(s.lost[f]), slices.Clone(s.asides[f])
