@@ -108,6 +108,9 @@ func (s *session) open(ctx context.Context) error {
 		s.begin.from, s.begin.why = ports.Position{StoreID: position.StoreID}, w.zero
 	}
 	w.mu.Unlock()
+	if err := s.checkHistory(ctx, position); err != nil {
+		return err
+	}
 	if err := s.outwait(ctx); err != nil {
 		return err
 	}
@@ -125,6 +128,23 @@ func (s *session) open(ctx context.Context) error {
 		w.keys.retry("")
 	}
 	return w.remember(true)
+}
+
+// checkHistory begins at zero where the store is at a position that the local store does not know: what it holds beyond the
+// host's mark is of another history.
+func (s *session) checkHistory(ctx context.Context, store ports.Position) error {
+	for !isZero(store) && !isZero(s.begin.from) {
+		_, err := s.changes(ctx, ports.ChangesQuery{Family: s.w.family.name, After: store, Limit: 1})
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return ctx.Err()
+		case ports.CodeOf(err) == ports.Conflict:
+			s.begin.from, s.begin.why = ports.Position{StoreID: store.StoreID}, err.Error()
+		case ports.CodeOf(err).Permanent():
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // outwait lets a beginning at zero wait until no Put of an earlier host can take effect any more: any key may be of it.
