@@ -87,7 +87,7 @@ func (t *telling) tell(r *reading, storeID string) error {
 
 // look reads what the store knows of itself.
 func (t *telling) look(r *reading) (err error) {
-	if t.marks, err = r.marks(t.query.Family); err != nil {
+	if t.marks, err = marksIn(r.link, t.query.Family); err != nil {
 		return err
 	}
 	if t.epochs, err = r.epochsOf(t.query.Family, t.opener); err != nil {

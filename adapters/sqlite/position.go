@@ -18,17 +18,8 @@ func (s *Store) Position(ctx context.Context, family ports.Family) (p ports.Posi
 	}
 	opener := f.opener.Load()
 	err = f.snapshots.view(ctx, func(r *reading) error {
-		if err := getJSON(r.link, keyFollower(family), &p); err != nil || p.Epoch != "" || p.Seqs != nil {
-			return err
-		}
-		marks, err := r.marks(family)
-		for _, host := range slices.Sorted(maps.Keys(marks)) {
-			if p.Seqs == nil {
-				p.Seqs = map[string]uint64{}
-			}
-			p.Epoch, p.Seqs[host] = marks[host].Epoch, marks[host].Seq
-		}
-		if err != nil || opener == nil {
+		var byPut bool
+		if p, byPut, err = positionIn(r.link, family); err != nil || byPut || opener == nil {
 			return err
 		}
 		epochs, err := r.epochsOf(family, *opener)
@@ -44,11 +35,26 @@ func (s *Store) Position(ctx context.Context, family ports.Family) (p ports.Posi
 	return p, nil
 }
 
-// marks gives how far the store is with each host that wrote to it.
-func (r *reading) marks(f ports.Family) (map[string]ports.Mark, error) {
+// positionIn reads the position that the last Put left, or else what the marks say.
+func positionIn(l *link, f ports.Family) (p ports.Position, byPut bool, err error) {
+	if err := getJSON(l, keyFollower(f), &p); err != nil || p.Epoch != "" || p.Seqs != nil {
+		return p, true, err
+	}
+	marks, err := marksIn(l, f)
+	for _, host := range slices.Sorted(maps.Keys(marks)) {
+		if p.Seqs == nil {
+			p.Seqs = map[string]uint64{}
+		}
+		p.Epoch, p.Seqs[host] = marks[host].Epoch, marks[host].Seq
+	}
+	return p, false, err
+}
+
+// marksIn gives how far the store is with each host that wrote to it.
+func marksIn(l *link, f ports.Family) (map[string]ports.Mark, error) {
 	marks := map[string]ports.Mark{}
 	prefix := marksOf(f)
-	err := r.query(readKeys, func(row []driver.Value) error {
+	err := l.query(readKeys, func(row []driver.Value) error {
 		key, _ := row[0].(string)
 		text, _ := row[1].(string)
 		var mark ports.Mark

@@ -21,13 +21,16 @@ func (s *Store) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 	}
 	var done int
 	j := &job{cost: cost, run: func() error {
-		var refused error
+		var refused, elsewhere error
 		if err := w.roomFor(op, cost); err != nil {
 			return err
 		}
 		n := 0
 		err := w.transact(op, func() (err error) {
 			w.fold.begin(clock())
+			if elsewhere, err = w.isAt(op, &b); elsewhere != nil || err != nil {
+				return err
+			}
 			for n = 0; n < len(b.Rows) && refused == nil; n++ {
 				if refused, err = w.fold.replace(&b.Rows[n]); err != nil {
 					return err
@@ -45,6 +48,9 @@ func (s *Store) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 		if err != nil {
 			return err
 		}
+		if elsewhere != nil {
+			return elsewhere
+		}
 		done = n
 		return refused
 	}}
@@ -57,6 +63,19 @@ func (s *Store) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 	case <-ctx.Done():
 		return ports.Applied{}, ctx.Err() // the transaction may still come
 	}
+}
+
+// isAt refuses a batch that is not the next one for this store: it was taken back to an older copy, or is another one.
+func (w *writer) isAt(op string, b *ports.Batch) (elsewhere, err error) {
+	if b.After == nil || w.rules.HostID != "" {
+		return nil, nil
+	}
+	at, _, err := positionIn(w.link, b.Family)
+	if err != nil || b.After.StoreID == w.file.storeID && at.Covers(*b.After) && b.After.Covers(at) {
+		return nil, err
+	}
+	return ports.InField(ports.Conflict, ports.FieldPosition,
+		"the store %s is at %v, the batch is for %s at %v", w.file.storeID, at.Seqs, b.After.StoreID, b.After.Seqs), nil
 }
 
 // replace makes a row the state of its record. An equal one stays as it is.
