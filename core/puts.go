@@ -179,7 +179,7 @@ func (s *session) putChunk(ctx context.Context, c chunk, u urgency, position *po
 			}
 			return nil
 		case anotherStore(err):
-			return ports.Wrap(ports.Unavailable, s.w.Name, err)
+			return ports.Errorf(ports.Unavailable, s.w.Name, "another store stands in its place, or an older copy: %v", err)
 		case applied.Done == len(c.rows), !ports.CodeOf(err).Permanent():
 			left := c.without(applied.Done, "")
 			left.alone = len(left.groups) == 1 && alone()

@@ -66,6 +66,8 @@ func TestWhatIsPutArrivesAsItWasGiven(t *testing.T) {
 		if rapid.Bool().Draw(t, "moves") {
 			p := drawPosition(t)
 			sent.Position = &p
+			after := drawPosition(t)
+			sent.After = &after
 		}
 		applied, err := client.Put(context.Background(), sent)
 		if err != nil || applied.Done != len(sent.Rows) {
