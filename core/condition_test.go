@@ -25,7 +25,7 @@ var (
 func (k happeningKind) String() string {
 	return map[happeningKind]string{
 		answered: "answered", declined: "declined", missed: "missed", gone: "gone", givenUp: "given up", opened: "opened", caughtUp: "caught up",
-		fellBehind: "fell behind", broke: "broke", stopped: "stopped", stalled: "stalled", needs: "needs", notKept: "not kept", poked: "poked",
+		fellBehind: "fell behind", broke: "broke", stopped: "stopped", stalled: "stalled", awaits: "awaits", needs: "needs", notKept: "not kept", poked: "poked",
 	}[k]
 }
 
@@ -66,6 +66,7 @@ func TestEveryStateAndHappeningGivesTheStateAndEffectsOfTheTable(t *testing.T) {
 		{happening{kind: broke, err: errors.New("a defect")}, "=, =, =, =, =, down, down, down, down, ="},
 		{happening{kind: stopped}, "=, =, =, =, =, = begin, bootstrapping begin, bootstrapping begin, bootstrapping begin, ="},
 		{happening{kind: stalled, err: busy}, "=, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: awaits, detail: "a minute"}, "=, =, =, =, =, =, =, =, =, ="},
 		{happening{kind: needs, detail: "full", remedy: "retry"}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
 		{happening{kind: notKept}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
 		{happening{kind: poked}, "=, =, =, =, =, =, =, =, =, bootstrapping begin"},
@@ -171,4 +172,3 @@ func TestAFollowerGoesAndComesByCounts(t *testing.T) {
 		}
 	}
 }
-
