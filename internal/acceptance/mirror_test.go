@@ -14,8 +14,7 @@ import (
 // mirrored is such a host, and what its history must be.
 type mirrored struct {
 	*history
-	host    *e2e.Host
-	streams int
+	host *e2e.Host
 }
 
 func startMirrored(t *testing.T, names ...string) *mirrored {
@@ -46,23 +45,10 @@ func (m *mirrored) equal(names ...string) {
 	}
 }
 
-// change sends about n changes as one stream, and tells the model.
+// change sends n changes as one stream, and tells the model.
 func (m *mirrored) change(prefix string, n int) {
 	m.Helper()
-	m.streams++
-	stream := changes(prefix, n)
-	answers, err := m.client.Stream(m.Context(), prefix, bytes.NewReader(stream))
-	if err != nil {
-		m.Fatal(err)
-	}
-	for i, a := range answers {
-		if !a.Success {
-			m.Fatalf("line %d is answered %d %s: %s", i+1, a.Status, a.Code, a.Reason)
-		}
-	}
-	if _, err := m.model.Ingest(prefix, bytes.NewReader(stream)); err != nil {
-		m.Fatal(err)
-	}
+	m.stream(prefix, changes(prefix, n))
 }
 
 const (

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"holdfast/core"
 )
@@ -41,7 +42,7 @@ func (h *Host) File(name string) string {
 // Run runs a command of holdfast beside the host and gives what it printed and its exit code.
 func (h *Host) Run(t testing.TB, args ...string) (out string, code int) {
 	t.Helper()
-	cmd := h.beside(args...)
+	cmd := h.Beside(args...)
 	text, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
 		t.Fatal(err)
@@ -49,8 +50,8 @@ func (h *Host) Run(t testing.TB, args ...string) (out string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// beside is Command for one that talks to the running host.
-func (h *Host) beside(args ...string) *exec.Cmd {
+// Beside is Command for one that talks to the running host.
+func (h *Host) Beside(args ...string) *exec.Cmd {
 	cmd := h.Command(args...)
 	cmd.Env = append(cmd.Env, "HOLDFAST_LISTEN="+h.listen, "HOLDFAST_DATA="+h.Data())
 	return cmd
@@ -135,12 +136,23 @@ func (h *Host) pidsOf(name string) (pids []int) {
 // key that is in doubt takes a minute.
 func (h *Host) AwaitEqual(t testing.TB) {
 	t.Helper()
-	if err := awaitFor(2*patience, func() error { return h.equal(t.Context()) }); err != nil {
+	h.awaitFollowers(t, 2*patience, true)
+}
+
+// AwaitCopied waits until every follower has everything that was acknowledged, some of it still in doubt or not.
+func (h *Host) AwaitCopied(t testing.TB) {
+	t.Helper()
+	h.awaitFollowers(t, patience, false)
+}
+
+func (h *Host) awaitFollowers(t testing.TB, limit time.Duration, settled bool) {
+	t.Helper()
+	if err := awaitFor(limit, func() error { return h.copied(t.Context(), settled) }); err != nil {
 		t.Fatalf("the followers do not become equal: %v\n%s", err, h.log.text())
 	}
 }
 
-func (h *Host) equal(ctx context.Context) error {
+func (h *Host) copied(ctx context.Context, settled bool) error {
 	s, err := h.Status(ctx)
 	if err != nil {
 		return err
@@ -152,7 +164,7 @@ func (h *Host) equal(ctx context.Context) error {
 	}
 	for _, b := range s.Backends {
 		for _, f := range b.Followers {
-			if f.Phase != "ready" || f.Behind > 0 || f.Unsettled+f.InDoubt+f.Discarded > 0 {
+			if f.Phase != "ready" || f.Behind > 0 || f.Unsettled+f.Discarded > 0 || settled && f.InDoubt > 0 {
 				return fmt.Errorf("%s, %s is %s: behind by %d, %d unsettled, %d in doubt, %d discarded; %s", b.Name, f.Family, f.Phase, f.Behind, f.Unsettled, f.InDoubt, f.Discarded, f.Detail)
 			}
 		}
@@ -164,7 +176,7 @@ func (h *Host) equal(ctx context.Context) error {
 func (h *Host) Ask(t testing.TB, into any, args ...string) (code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := h.beside(append(args, "--json")...)
+	cmd := h.Beside(append(args, "--json")...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
