@@ -58,11 +58,12 @@ func TestAFollowerThatIsTakenOutOfTheFileIsCopiedFromZero(t *testing.T) {
 	}
 	remove := func(names ...string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
-			m := mirrored(t, path)
+			var m byFamily[map[string]*positionEntry]
+			ok(t, strictly(must(os.ReadFile(path)), &m))
 			for _, name := range names {
-				delete(m["Queue"], name)
+				delete(m.Queue, name)
 			}
-			ok(t, os.WriteFile(path, must(json.Marshal(m)), 0o644))
+			ok(t, os.WriteFile(path, must(render(m)), 0o644)) // to the letter what the host would write
 		}
 	}
 	tests := []struct {

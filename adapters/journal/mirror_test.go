@@ -42,6 +42,7 @@ func told(t testing.TB, dir string, c *clock) (*State, *bytes.Buffer) {
 	var log bytes.Buffer
 	s, err := OpenState(dir, StateOptions{Now: c.Now, Logger: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Info, Mutex: &sync.Mutex{}})})
 	ok(t, err)
+	s.db.NoSync = true // nobody cuts the power
 	t.Cleanup(func() { _ = s.Close() })
 	return s, &log
 }

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash/crc32"
-	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,6 +31,7 @@ type State struct {
 	log     hclog.Logger
 	now     func() time.Time
 	damaged []string
+	broken  atomic.Pointer[ports.Error] // see state_tx.go
 
 	positions   positionsMirror
 	assignments assignmentsMirror
@@ -158,6 +159,9 @@ func (s *State) AddLost(f ports.Family, span ports.Span) error {
 // Close writes the mirror that may still be behind, and closes the file.
 func (s *State) Close() error {
 	s.closeMirrors()
+	if why := s.broken.Load(); why != nil {
+		return ports.Wrap(ports.Internal, "state: close", why) // bbolt would wait for the lock that nobody holds
+	}
 	if err := s.db.Close(); err != nil {
 		return diskError("state: close", err)
 	}
@@ -182,37 +186,6 @@ func withSpan(spans []ports.Span, add ports.Span) []ports.Span {
 		merged = append(merged, s)
 	}
 	return merged
-}
-
-// view and update run a transaction. A page that turns out to be damaged makes bbolt panic, or the mapping fault; both come
-// back as Internal.
-func (s *State) view(what string, f func(tx *bolt.Tx) error) error {
-	return stateError(what, guarded(func() error { return s.db.View(f) }))
-}
-
-func (s *State) update(what string, f func(tx *bolt.Tx) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return stateError(what, guarded(func() error { return s.db.Update(f) }))
-}
-
-func guarded(f func() error) (err error) {
-	before := debug.SetPanicOnFault(true)
-	defer func() {
-		debug.SetPanicOnFault(before)
-		if p := recover(); p != nil {
-			err = ports.Errorf(ports.Internal, "", "the file is damaged: %v", p)
-		}
-	}()
-	return f()
-}
-
-func stateError(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	op := "state: " + what
-	return ports.Wrap(diskError(op, err).Code, op, err)
 }
 
 // seal puts the checksum before a value; unseal takes it off again.

@@ -39,26 +39,24 @@ func (s *State) SetAside(f ports.Family, entries []ports.Aside) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	count, bytes := s.asides, s.bytes
-	err := guarded(func() error {
-		return s.db.Update(func(tx *bolt.Tx) error {
-			b := tx.Bucket(asideBucket(f))
-			for i := range entries {
-				key, value := number(entries[i].Entry.Seq), encodeAside(&entries[i])
-				if before := b.Get(key); before != nil {
-					count--
-					bytes -= int64(len(before))
-				}
-				count++
-				bytes += int64(len(value))
-				if err := asideRoom(count, bytes); err != nil {
-					return err
-				}
-				if err := b.Put(key, value); err != nil {
-					return err
-				}
+	err := s.change(func(tx *bolt.Tx) error {
+		b := tx.Bucket(asideBucket(f))
+		for i := range entries {
+			key, value := number(entries[i].Entry.Seq), encodeAside(&entries[i])
+			if before := b.Get(key); before != nil {
+				count--
+				bytes -= int64(len(before))
 			}
-			return nil
-		})
+			count++
+			bytes += int64(len(value))
+			if err := asideRoom(count, bytes); err != nil {
+				return err
+			}
+			if err := b.Put(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err == nil {
 		s.asides, s.bytes = count, bytes
@@ -96,22 +94,20 @@ func (s *State) DropAside(f ports.Family, seqs ...uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	count, bytes := s.asides, s.bytes
-	err := guarded(func() error {
-		return s.db.Update(func(tx *bolt.Tx) error {
-			b := tx.Bucket(asideBucket(f))
-			for _, seq := range seqs {
-				before := b.Get(number(seq))
-				if before == nil {
-					continue
-				}
-				count--
-				bytes -= int64(len(before))
-				if err := b.Delete(number(seq)); err != nil {
-					return err
-				}
+	err := s.change(func(tx *bolt.Tx) error {
+		b := tx.Bucket(asideBucket(f))
+		for _, seq := range seqs {
+			before := b.Get(number(seq))
+			if before == nil {
+				continue
 			}
-			return nil
-		})
+			count--
+			bytes -= int64(len(before))
+			if err := b.Delete(number(seq)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err == nil {
 		s.asides, s.bytes = count, bytes

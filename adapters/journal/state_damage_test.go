@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -174,4 +175,39 @@ func TestAStateGarbledAnywhereOpens(t *testing.T) {
 			t.Logf("the set-aside entries: %v", err)
 		}
 	})
+}
+
+// A file that is cut under a running host is what a failing disk looks like: its mapping faults.
+func TestAStateWhoseFileFailsUnderItAnswersInTime(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := state(t, dir)
+	ok(t, s.SetFollower("mirror", ports.Queue, markAt(1)))
+	ok(t, os.Truncate(filepath.Join(dir, stateName), 0))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 2 {
+			for what, call := range map[string]func() error{
+				"host":        func() error { _, err := s.Host(); return err },
+				"push nonce":  func() error { return s.PushNonce("a") },
+				"set aside":   func() error { return s.SetAside(ports.Queue, []ports.Aside{aside(1, 10)}) },
+				"position":    func() error { return s.SetFollower("mirror", ports.Queue, markAt(2)) },
+				"unsettled":   func() error { _, err := s.Unsettled("mirror", ports.Queue, "", 9); return err },
+				"assignments": func() error { return s.SetAssignment(ports.Queue, nil) },
+			} {
+				if err := call(); ports.CodeOf(err) != ports.Internal {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+		}
+		if err := s.Close(); ports.CodeOf(err) != ports.Internal {
+			t.Errorf("close: %v", err)
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("a call does not come back")
+	}
 }

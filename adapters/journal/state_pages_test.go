@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"os"
@@ -96,9 +95,9 @@ func TestAFileThatGoesRoundInACircleIsDamaged(t *testing.T) {
 		p := must(openPages(bytes.NewReader(b), int64(len(b))))
 		for id := uint64(2); id < p.count; id++ {
 			pg := b[id*p.pageSize:]
-			if binary.NativeEndian.Uint16(pg[8:]) == branchPage {
+			if native.Uint16(pg[8:]) == branchPage {
 				circles++
-				binary.NativeEndian.PutUint64(pg[pageHeader+8:], id)
+				native.PutUint64(pg[pageHeader+8:], id)
 			}
 		}
 		return b
@@ -109,6 +108,35 @@ func TestAFileThatGoesRoundInACircleIsDamaged(t *testing.T) {
 	s = state(t, dir)
 	if d := s.Damaged(); len(d) != 1 || position(t, s, "mirror", ports.Queue) != 0 {
 		t.Errorf("damaged %q", d)
+	}
+}
+
+// Bbolt writes into what it takes for free.
+func TestAPageThatIsInUseAndInTheListOfFreeOnesIsDamage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := state(t, dir)
+	id := must(s.Host()).ID
+	ok(t, s.PushNonce("a"))
+	ok(t, s.Close())
+	rewrite(t, filepath.Join(dir, stateName), func(b []byte) []byte {
+		p := must(openPages(bytes.NewReader(b), int64(len(b))))
+		list := b[p.freelist*p.pageSize:]
+		count := native.Uint16(list[10:])
+		ids := []uint64{p.root}
+		for i := range int(count) {
+			ids = append(ids, native.Uint64(list[pageHeader+8*i:]))
+		}
+		slices.Sort(ids)
+		native.PutUint16(list[10:], count+1)
+		for i, id := range ids {
+			native.PutUint64(list[pageHeader+8*i:], id)
+		}
+		return b
+	})
+	s = state(t, dir)
+	if h := must(s.Host()); len(s.Damaged()) != 1 || h.ID != id || !slices.Equal(h.Nonces, []string{"a"}) {
+		t.Errorf("%+v, damaged %q", h, s.Damaged())
 	}
 }
 
@@ -156,19 +184,19 @@ func TestNoFieldOfAPageCanEndTheProcess(t *testing.T) {
 			value := rapid.OneOf(rapid.Uint64Range(0, p.count+1), rapid.Uint64(), rapid.Just(uint64(0xFFFF)), rapid.Just(uint64(1)<<63)).Draw(r, "value")
 			switch field := rapid.IntRange(0, 9).Draw(r, "field"); field {
 			case 0:
-				binary.NativeEndian.PutUint64(pg, value)
+				native.PutUint64(pg, value)
 			case 1:
-				binary.NativeEndian.PutUint16(pg[8:], 1<<(value%5))
+				native.PutUint16(pg[8:], 1<<(value%5))
 			case 2:
-				binary.NativeEndian.PutUint16(pg[10:], uint16(value))
+				native.PutUint16(pg[10:], uint16(value))
 			case 3:
-				binary.NativeEndian.PutUint32(pg[12:], uint32(value))
+				native.PutUint32(pg[12:], uint32(value))
 			default: // of an element, or an id in the list of free pages
 				at := pageHeader + 4*rapid.IntRange(0, 20).Draw(r, "element")
 				if field < 7 {
-					binary.NativeEndian.PutUint32(pg[at:], uint32(value))
+					native.PutUint32(pg[at:], uint32(value))
 				} else {
-					binary.NativeEndian.PutUint64(pg[at:], value)
+					native.PutUint64(pg[at:], value)
 				}
 			}
 		}

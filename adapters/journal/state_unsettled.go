@@ -141,13 +141,12 @@ func (s *State) SetUnsettled(name string, f ports.Family, keys []ports.Unsettled
 		}
 	}
 	return s.changeUnsettled("set unsettled", name, f, len(keys), func(b *bolt.Bucket, t *tally) error {
-		before := t.count
 		for i := range keys {
 			at := place(name, keys[i].Key)
 			if b.Get(at) == nil {
 				t.add(keys[i].Key)
 			}
-			if t.count > before && t.count > ports.MaxUnsettled {
+			if t.count > ports.MaxUnsettled {
 				return &ports.Error{Code: ports.Full, Limit: ports.MaxUnsettled, Size: int64(t.count),
 					Message: fmt.Sprintf("%s would have %d unsettled keys, the limit is %d; retry or discard some, or copy everything again",
 						name, t.count, ports.MaxUnsettled)}
