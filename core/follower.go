@@ -64,6 +64,13 @@ func (b *backend) slots() *budget {
 	return b.budget
 }
 
+// relearn has the backend asked again what it is: another process may be another version.
+func (b *backend) relearn() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.known = false
+}
+
 // description is what the backend said of itself; ok is false before it did.
 func (b *backend) description() (d ports.Description, ok bool) {
 	b.mu.Lock()
@@ -138,6 +145,7 @@ func (w *follower) watch(ctx context.Context) {
 			w.tell(happening{kind: gone, detail: health.Detail})
 			next = now
 		case life >= 0 && health.Starts != life:
+			w.backend.relearn()
 			w.tell(happening{kind: gone, detail: "its process was started again"})
 			next = now
 		case !now.Before(next):
@@ -224,7 +232,10 @@ func (w *follower) describe(ctx context.Context) bool {
 		}
 		w.backend.mu.Lock()
 		if !w.known {
-			w.powers, w.known, w.budget = description, true, newBudget(description.Slots)
+			if w.powers.Slots != description.Slots {
+				w.budget = newBudget(description.Slots)
+			}
+			w.powers, w.known = description, true
 		}
 		w.backend.mu.Unlock()
 	}

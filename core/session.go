@@ -18,6 +18,8 @@ type session struct {
 	begin start
 	at    ports.Position // where the next page resumes
 	limit int            // rows of the next page
+	seen  uint64         // what the local store had committed at the last page,
+	busy  bool           // and whether it had more at this one
 	fetch sync.WaitGroup
 	next  time.Time // when a key is to be put again
 }
@@ -31,10 +33,11 @@ const (
 	openDeadline  = 30 * time.Second // for the store to say where it is
 	fetchDeadline = 10 * time.Second
 	firstLimit    = 64
-	headTime      = 50 * time.Millisecond // of a page at the head,
-	behindTime    = time.Second           // and of one far behind it
-	othersEvery   = time.Second           // a look for changes of other hosts,
-	strangerEvery = 5 * time.Second       // and for the first change of one that nobody knows yet
+	headTime      = 50 * time.Millisecond  // of a page at the head,
+	behindTime    = time.Second            // and of one far behind it
+	longestYield  = 250 * time.Millisecond // between two pages while callers write
+	othersEvery   = time.Second            // a look for changes of other hosts,
+	strangerEvery = 5 * time.Second        // and for the first change of one that nobody knows yet
 	choresAtOnce  = 32
 )
 
@@ -66,19 +69,26 @@ func (s *session) run(ctx context.Context) error {
 			pages = s.ask(ctx, s.at)
 			continue
 		}
-		if page.End == nil {
+		ahead := page.End == nil && !s.live()
+		if ahead {
 			pages = s.ask(ctx, page.Through)
 		}
+		began := s.w.host.clock()
 		if err := s.put(ctx, &page); err != nil {
 			return err
 		}
 		if err := s.chores(ctx); err != nil {
 			return err
 		}
-		if page.End != nil {
+		switch {
+		case ahead:
+		case page.End != nil:
 			if err := s.rest(ctx, page.End); err != nil {
 				return err
 			}
+			pages = s.ask(ctx, s.at)
+		default: // callers write meanwhile: half of the time is theirs
+			pause(ctx, min(s.w.host.clock().Sub(began), longestYield))
 			pages = s.ask(ctx, s.at)
 		}
 	}
@@ -179,6 +189,16 @@ func (s *session) fromZero(ctx context.Context, why error) error {
 	return w.remember(true)
 }
 
+// live says whether anything was written since the last page.
+func (s *session) live() bool {
+	var committed uint64
+	for _, f := range s.w.host.families {
+		committed += f.committed.Load()
+	}
+	s.busy, s.seen = committed != s.seen, committed
+	return s.busy
+}
+
 // fetched is the answer to a question for changes.
 type fetched struct {
 	page ports.ChangePage
@@ -256,7 +276,7 @@ func (s *session) put(ctx context.Context, page *ports.ChangePage) error {
 	}
 	s.at = through
 	w.advance(through, s.begin.doubtful)
-	s.adapt(len(page.Rows), w.host.clock().Sub(began), page.End != nil)
+	s.adapt(len(page.Rows), w.host.clock().Sub(began), page.End != nil || s.busy)
 	return w.remember(through.StoreID == "")
 }
 
