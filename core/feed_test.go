@@ -19,6 +19,16 @@ import (
 // every follower is equal to the local store.
 func TestFollowersMissNothingAndNobodyReadsThePast(t *testing.T) {
 	t.Parallel()
+	for i := range rounds(50) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			checkPlans(t)
+		})
+	}
+}
+
+func checkPlans(t *testing.T) {
+	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
 		plan := rapid.OneOf(rapid.Custom(genPlan), rapid.Custom(genPlan), rapid.Custom(genPlan), rapid.Custom(genHurried)).Draw(r, "plan")
 		for i, s := range plan.Steps {
@@ -73,7 +83,6 @@ type feed struct {
 	*stage
 	plan    *feedPlan
 	witness *witness
-	broken  func(s *stage)
 	last    map[string]uint64 // the last Seq of each key that was acknowledged, by family and key
 	seen    map[string]int    // the newest state that each backend has shown of a place
 	old     map[string]*mirrorDisk
@@ -99,7 +108,7 @@ type foreignWrite struct {
 
 const otherHost = "99999999-0000-0000-0000-000000000000"
 
-// run carries a plan out and gives what was wrong. broken breaks something on purpose at every start of the host.
+// run carries a plan out and gives what was wrong. broken breaks something on purpose before every start of the host.
 func (p *feedPlan) run(t *testing.T, broken func(s *stage)) []string {
 	w := &witness{}
 	synctest.Test(t, func(t *testing.T) {
@@ -109,14 +118,14 @@ func (p *feedPlan) run(t *testing.T, broken func(s *stage)) []string {
 				panic(r)
 			}
 		}()
-		f := &feed{stage: newStage(w), plan: p, witness: w, broken: broken, last: map[string]uint64{}, seen: map[string]int{}, old: map[string]*mirrorDisk{}}
+		f := &feed{stage: newStage(w), plan: p, witness: w, last: map[string]uint64{}, seen: map[string]int{}, old: map[string]*mirrorDisk{}}
 		f.config.Ack, f.config.Route, f.revive = p.Ack, p.Route, true
 		f.store.flaws.page = p.Page
 		for i, one := range p.Followers {
 			f.follows(mirrorName(i), func(m *mirror) { m.slots, m.noPosition, m.keyOnly = one.Slots, one.NoPosition, one.KeyOnly })
 		}
+		f.made = broken
 		f.begin()
-		f.broke()
 		defer f.close()
 		synctest.Wait()
 		for i, step := range p.Steps {
@@ -135,12 +144,6 @@ func (p *feedPlan) run(t *testing.T, broken func(s *stage)) []string {
 		f.heal()
 	})
 	return w.found
-}
-
-func (f *feed) broke() {
-	if f.broken != nil {
-		f.broken(f.stage)
-	}
 }
 
 // the mirror that a step is about.
@@ -186,7 +189,6 @@ func (f *feed) step(s *feedStep) {
 		f.dataStep(s)
 	case "again":
 		f.again()
-		f.broke()
 	case "crash":
 		f.breaksDown()
 	case "retry":
@@ -385,7 +387,6 @@ func (f *feed) dataStep(s *feedStep) {
 	clear(f.seen)
 	f.local = nil
 	f.begin()
-	f.broke()
 	synctest.Wait()
 }
 
@@ -407,7 +408,6 @@ func (f *feed) breaksDown() {
 		j.reopen(0)
 	}
 	f.begin()
-	f.broke()
 	synctest.Wait()
 }
 
@@ -425,7 +425,9 @@ func (f *feed) heal() {
 	}
 	f.in(time.Minute)
 	if !f.until(20*time.Minute, f.settled) {
-		f.t.Errorf("%s: not settled: %+v", f.moment, f.host.Status())
+		for _, m := range f.mirrors {
+			f.t.Errorf("%s: not settled: %+v", f.moment, f.backend(m.name).Followers)
+		}
 		return
 	}
 	for _, m := range f.mirrors {

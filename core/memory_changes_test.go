@@ -18,6 +18,12 @@ type flaws struct {
 	page        int  // the most rows that it gives at a time; 0: as many as are asked for
 }
 
+func (m *memory) flawed(edit func(f *flaws)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	edit(&m.flaws)
+}
+
 // Changes tells what changed; see ports.LocalStore.
 func (m *memory) Changes(ctx context.Context, q ports.ChangesQuery) (ports.ChangePage, error) {
 	r, err := m.alive(ctx)

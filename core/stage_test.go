@@ -28,6 +28,7 @@ type stage struct {
 	ran      chan error
 	revive   bool // a store that hangs is killed when the host asks for it
 	mirrors  []*mirror
+	made     func(s *stage) // is called with every Host before it runs
 }
 
 // play starts a Host, lets it come to rest, runs a scene with it and ends it.
@@ -85,6 +86,9 @@ func (s *stage) begin() {
 	var err error
 	if s.host, err = New(c); err != nil {
 		s.t.Fatal(err)
+	}
+	if s.made != nil {
+		s.made(s)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.rest, s.ran = cancel, make(chan error, 1)
