@@ -178,11 +178,11 @@ func misbehave(t *testing.T, c misbehaviour, seed uint64) {
 				s.in(time.Duration(random.IntN(400)) * time.Millisecond)
 			}
 			if random.IntN(3) == 0 {
-				s.reads(fmt.Sprint("k", 1+random.IntN(5)))
+				s.readsNow(fmt.Sprint("k", 1+random.IntN(5)))
 			}
 		}
 		s.does(patch("bad", "Running"), Done)
-		s.reads("bad")
+		s.readsNow("bad")
 		s.in(500 * time.Millisecond)
 		if list := s.differences("m2"); len(list) > 0 {
 			t.Errorf("the other follower waits: %v", list)
@@ -223,8 +223,8 @@ func (s *stage) acts(c Call) {
 	}
 }
 
-// reads reads an item, which must be answered in time, and as the local store has it.
-func (s *stage) reads(key string) {
+// readsNow reads an item, which must be answered in time, and as the local store has it.
+func (s *stage) readsNow(key string) {
 	s.t.Helper()
 	began := time.Now()
 	a := s.host.Item(s.t.Context(), key)
