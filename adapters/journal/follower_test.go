@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
 
 	"holdfast/ports"
 )
@@ -116,6 +117,28 @@ func TestWhatIsKnownOfFollowersIsThereAfterARestart(t *testing.T) {
 			t.Errorf("damaged %v", d)
 		}
 	}
+}
+
+func TestAStateFromBeforeThereWereFollowersIsTakenAsItIs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := state(t, dir)
+	id := must(s.Host()).ID
+	ok(t, s.db.Update(func(tx *bolt.Tx) error {
+		for _, name := range allBuckets()[4:] {
+			if kindOf(string(name)) != asideKind {
+				ok(t, tx.DeleteBucket(name))
+			}
+		}
+		return nil
+	}))
+	ok(t, s.Close())
+	s = state(t, dir)
+	if h := must(s.Host()); h.ID != id || len(s.Damaged()) > 0 {
+		t.Errorf("%+v, damaged %q", h, s.Damaged())
+	}
+	ok(t, s.SetFollower("mirror", ports.Queue, markAt(7)))
+	ok(t, s.SetUnsettled("mirror", ports.Queue, []ports.Unsettled{refused("k")}))
 }
 
 func TestUnsettledKeysAreReplacedAndDropped(t *testing.T) {
