@@ -43,15 +43,13 @@ const (
 // followers are the configuration's followers. options has those of the plugins that answered already; the others are asked
 // when they are started.
 func (in *invocation) followers(cfg *config.Config, h *house, options map[*config.Backend]json.RawMessage) (list []*follower) {
-	var reading sync.Mutex // of the configuration: checking options notes which may be shown
+	var checking sync.Mutex // of the configuration, which notes what it is asked about
 	for _, b := range cfg.Followers() {
 		known, answered := options[b]
 		prepare := func(ctx context.Context) (*process.Process, error) {
 			if !answered {
-				reading.Lock()
-				defer reading.Unlock()
 				var err error
-				if known, err = in.lateOptions(ctx, cfg, b); err != nil {
+				if known, err = in.lateOptions(ctx, cfg, b, &checking); err != nil {
 					return nil, err
 				}
 				answered = true
@@ -64,13 +62,15 @@ func (in *invocation) followers(cfg *config.Config, h *house, options map[*confi
 }
 
 // lateOptions asks a plugin that did not answer before. What is wrong is told in one line: it stands in the status.
-func (in *invocation) lateOptions(ctx context.Context, cfg *config.Config, b *config.Backend) (json.RawMessage, error) {
+func (in *invocation) lateOptions(ctx context.Context, cfg *config.Config, b *config.Backend, checking *sync.Mutex) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	d, err := in.ask(ctx, cfg, b)
 	if err != nil {
 		return nil, err
 	}
+	checking.Lock()
+	defer checking.Unlock()
 	options, mistakes := checkedOne(cfg, b, d)
 	if mistakes.HasErrors() {
 		return nil, ports.Errorf(ports.Invalid, "", "%s in its block; see `holdfast config check`", mistakes[0].Summary)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,17 +21,13 @@ import (
 	"holdfast/ports"
 )
 
-// late is a follower whose plugin does not start: each try ends with what next gives.
-func late(t *testing.T, log *logged, next func(try int) error) *follower {
+// late is a follower whose plugin does not start.
+func late(t *testing.T, log *logged, try func() error) *follower {
 	t.Helper()
-	tries := 0
 	return &follower{
 		backend: &config.Backend{Name: "mirror", Plugin: filepath.Join(t.TempDir(), "plugin")},
 		log:     hclog.New(&hclog.LoggerOptions{Output: log}),
-		prepare: func(context.Context) (*process.Process, error) {
-			tries++
-			return nil, next(tries)
-		},
+		prepare: func(context.Context) (*process.Process, error) { return nil, try() },
 	}
 }
 
@@ -58,7 +55,7 @@ func TestAFollowerThatDoesNotStartSaysWhyAndIsTriedAgain(t *testing.T) {
 		name  string
 		err   error
 		given bool
-		tries int // in the first minute
+		tries int64 // in the first minute
 	}{
 		{"what may pass", ports.Errorf(ports.Unavailable, "plugin", "it dies"), false, 6}, // after 0, 1, 3, 7, 15 and 31 s
 		{"what cannot start as it is", ports.Errorf(ports.Invalid, "plugin", "it dies"), true, 1},
@@ -66,8 +63,9 @@ func TestAFollowerThatDoesNotStartSaysWhyAndIsTriedAgain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				log, tries := &logged{}, 0
-				f := late(t, log, func(try int) error { tries = try; return c.err })
+				log := &logged{}
+				var tries atomic.Int64
+				f := late(t, log, func() error { tries.Add(1); return c.err })
 				if got := f.health(); got.Running || got.Detail != "" {
 					t.Errorf("before the start: %+v", got)
 				}
@@ -79,8 +77,8 @@ func TestAFollowerThatDoesNotStartSaysWhyAndIsTriedAgain(t *testing.T) {
 				if _, err := f.Put(t.Context(), ports.Batch{}); ports.CodeOf(err) != ports.BackendGone || !strings.Contains(err.Error(), "mirror: plugin: it dies") {
 					t.Errorf("a call gives %v", err)
 				}
-				if err := f.stop(t.Context()); err != nil || tries != c.tries {
-					t.Errorf("%d tries, stopped with %v", tries, err)
+				if err := f.stop(t.Context()); err != nil || tries.Load() != c.tries {
+					t.Errorf("%d tries, stopped with %v", tries.Load(), err)
 				}
 				if n := log.count("gets no copies"); n != 1 {
 					t.Errorf("it was logged %d times", n)
@@ -93,30 +91,30 @@ func TestAFollowerThatDoesNotStartSaysWhyAndIsTriedAgain(t *testing.T) {
 func TestAFollowerIsTriedAtOnceWhenItsPluginIsInstalled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tries := 0
-		f := late(t, &logged{}, func(try int) error { tries = try; return ports.Errorf(ports.Invalid, "", "no") })
+		var tries atomic.Int64
+		f := late(t, &logged{}, func() error { tries.Add(1); return ports.Errorf(ports.Invalid, "", "no") })
 		f.start()
 		synctest.Wait()
 		if err := os.WriteFile(f.backend.Plugin, []byte("#!/bin/sh\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * lookAtPlugin) //nolint:forbidigo // the bubble's clock
-		if tries != 2 {
-			t.Errorf("%d tries after it was installed", tries)
+		if tries.Load() != 2 {
+			t.Errorf("%d tries after it was installed", tries.Load())
 		}
 		if err := os.Chmod(f.backend.Plugin, 0o500); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * lookAtPlugin) //nolint:forbidigo // the bubble's clock
-		if tries != 3 {
-			t.Errorf("%d tries after it was changed", tries)
+		if tries.Load() != 3 {
+			t.Errorf("%d tries after it was changed", tries.Load())
 		}
 		if err := os.Remove(f.backend.Plugin); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * lookAtPlugin) //nolint:forbidigo // the bubble's clock
-		if err := f.stop(t.Context()); err != nil || tries != 3 {
-			t.Errorf("%d tries after it was removed; %v", tries, err)
+		if err := f.stop(t.Context()); err != nil || tries.Load() != 3 {
+			t.Errorf("%d tries after it was removed; %v", tries.Load(), err)
 		}
 	})
 }
