@@ -256,7 +256,7 @@ func TestAWalkThroughTheChangesTellsExactlyWhatChanged(t *testing.T) {
 			followers[f] = &follower{rows: map[told]ports.Row{}}
 		}
 		for range rapid.IntRange(1, max(4/slowdown, 2)).Draw(t, "rounds") {
-			for range rapid.IntRange(1, 4).Draw(t, "writes") {
+			for range rapid.IntRange(1, max(4/slowdown, 2)).Draw(t, "writes") {
 				h.write()
 			}
 			for _, f := range ports.Families {

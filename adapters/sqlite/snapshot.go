@@ -42,7 +42,7 @@ func newSnapshots(f *file, conf settings) *snapshots {
 }
 
 // view runs a function that sees one state of the file.
-func (s *snapshots) view(ctx context.Context, look func(*reading) error) error {
+func (s *snapshots) view(ctx context.Context, look func(*reading) error) (err error) {
 	if err := s.room.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -51,11 +51,16 @@ func (s *snapshots) view(ctx context.Context, look func(*reading) error) error {
 	if err != nil {
 		return err
 	}
+	clean := false // also after a panic: a snapshot that nobody ends would let the write-ahead log grow for ever
+	defer func() { err = errors.Join(err, s.give(r, !clean)) }()
 	tx, err := r.begin()
-	if err == nil {
-		err = errors.Join(look(r), tx.Rollback())
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, s.give(r, broken(err)))
+	err = look(r)
+	ended := tx.Rollback()
+	clean = ended == nil && !broken(err)
+	return errors.Join(err, ended)
 }
 
 func (s *snapshots) take() (*reading, error) {
