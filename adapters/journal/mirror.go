@@ -99,24 +99,24 @@ func strictly(text []byte, content any) error {
 	return nil
 }
 
-// write replaces the file. That it cannot be written is said once, until it can again. The caller holds writing.
-func (m *mirror) write(content any) bool {
+// write replaces the file. The caller holds writing.
+func (m *mirror) write(content any) error {
 	text, err := render(content)
-	if err == nil {
-		err = renameio.WriteFile(m.path, text, 0o600, renameio.WithTempDir(filepath.Dir(m.path)), renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		if m.failed {
-			m.log.Info("the mirror of state.db is written again", "file", m.path)
-		}
-		m.failed = false
-		return true
-	}
-	if !m.failed {
+	return renameio.WriteFile(m.path, text, 0o600, renameio.WithTempDir(filepath.Dir(m.path)), renameio.WithStaticPermissions(0o600))
+}
+
+// say tells of a write that did not succeed, once, until one does again. The caller holds writing.
+func (m *mirror) say(err error) {
+	switch {
+	case err != nil && !m.failed:
 		m.log.Warn("the mirror of state.db cannot be written; state.db counts, this file is for people", "file", m.path, "error", err)
+	case err == nil && m.failed:
+		m.log.Info("the mirror of state.db is written again", "file", m.path)
 	}
-	m.failed = true
-	return false
+	m.failed = err != nil
 }
 
 // setAsideDamaged gives a damaged mirror another name.
@@ -180,6 +180,12 @@ func (s *State) openMirrors(dir string) error {
 // closeMirrors writes what is behind. Nothing is written afterwards: the directory may be another host's by then.
 func (s *State) closeMirrors() {
 	s.writePositions(true)
+	s.assignments.writing.Lock()
+	behind := s.assignments.failed
+	s.assignments.writing.Unlock()
+	if behind {
+		s.writeAssignments()
+	}
 	for _, m := range []*mirror{&s.positions.mirror, &s.assignments.mirror} {
 		m.writing.Lock()
 		m.closed = true

@@ -33,14 +33,15 @@ func (s *State) writeAssignments() {
 		return
 	}
 	content, err := s.allAssignments()
-	if err != nil || !m.write(content) {
-		return // it was said, or the next reader of the state will be told
+	if err == nil {
+		err = m.write(content)
 	}
-	if err := s.rememberMirror(assignmentsName, content); err != nil {
-		s.log.Warn("state.db does not know what its mirror shows", "file", m.path, "error", err)
-		return
+	if err == nil {
+		err = s.rememberMirror(assignmentsName, content)
 	}
-	m.known, m.written = content, true
+	if m.say(err); err == nil {
+		m.known, m.written = content, true
+	}
 }
 
 func (s *State) allAssignments() (all byFamily[*ports.Assignment], err error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,5 +66,24 @@ func TestAnAssignmentThatAPersonChangedCounts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAnAssignmentWhoseFileCouldNotBeWrittenIsShownAtTheEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, assignmentsName)
+	s, log := told(t, dir, newClock())
+	ok(t, os.MkdirAll(filepath.Join(path, "full"), 0o700)) // no file can take its place
+	for i := range int64(3) {
+		ok(t, s.SetAssignment(ports.Queue, &ports.Assignment{BeaconID: "bcn", IDBeaconConnection: i}))
+	}
+	if n := strings.Count(log.String(), "cannot be written"); n != 1 {
+		t.Errorf("said %d times: %s", n, log)
+	}
+	ok(t, os.RemoveAll(path))
+	ok(t, s.Close())
+	if got := mirrored(t, path)["Queue"]["IDBeaconConnection"]; got != 2.0 {
+		t.Errorf("the file shows %v", got)
 	}
 }

@@ -92,24 +92,32 @@ func (s *State) writePositions(whatever bool) {
 	if !ok || m.closed {
 		return
 	}
-	if !m.write(content) {
+	err := m.write(content)
+	if err == nil {
+		err = s.rememberPositions(content)
+	}
+	if m.say(err); err != nil {
 		m.mu.Lock()
 		m.behind = true
 		m.mu.Unlock()
-		return
 	}
+}
+
+// rememberPositions remembers whose entries the file has, if they are others than before.
+func (s *State) rememberPositions(content byFamily[map[string]*positionEntry]) error {
+	m := &s.positions
 	var known byFamily[[]string]
 	for _, f := range ports.Families {
 		*known.of(f) = slices.Sorted(maps.Keys(*content.of(f)))
 	}
 	if slices.Equal(known.Queue, m.known.Queue) && slices.Equal(known.Manifest, m.known.Manifest) {
-		return
+		return nil
 	}
 	if err := s.rememberMirror(positionsName, known); err != nil {
-		s.log.Warn("state.db does not know what its mirror shows; an entry taken out of that counts for nothing", "file", m.path, "error", err)
-		return
+		return err
 	}
 	m.known = known
+	return nil
 }
 
 func (s *State) rememberMirror(name string, content any) error {
