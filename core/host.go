@@ -58,6 +58,7 @@ type Host struct {
 	link     *link
 	backends map[string]*backend // of the followers, by name
 	follows  []*follower
+	damaged  []string
 	route    []string
 	routeBy  func(w *follower) ports.Position // how far a follower is for a read: what a head is compared with
 	exempt   *exemptions
@@ -73,7 +74,7 @@ type Host struct {
 func New(c Config) (*Host, error) {
 	h := &Host{
 		version: c.Version, ack: c.Ack, retention: c.Retention, state: c.State, clock: c.Clock, log: c.Logger,
-		families: map[ports.Family]*family{}, backends: map[string]*backend{}, routeBy: byFresh, exempt: newExemptions(), lost: map[ports.Family][]ports.Span{},
+		families: map[ports.Family]*family{}, backends: map[string]*backend{}, routeBy: byFresh, damaged: c.Damaged, exempt: newExemptions(), lost: map[ports.Family][]ports.Span{},
 	}
 	if h.clock == nil {
 		h.clock = time.Now

@@ -17,7 +17,7 @@ type start struct {
 
 // startOf compares what the host knows of a follower with what the follower's store says.
 func startOf(known ports.FollowerMark, met bool, store ports.Position) start {
-	s := start{reached: store, doubtful: known.Putting, blank: isZero(store) && isZero(known.Position)}
+	s := start{reached: store, doubtful: known.Putting, blank: store.StoreID != "" && isZero(store) && isZero(known.Position)}
 	holds := store.StoreID != "" // a store that cannot hold a position says nothing of itself
 	switch {
 	case !met:

@@ -60,6 +60,9 @@ func read[R any](ctx context.Context, h *Host, name ports.Family, key string, in
 		a.Stale = !fresh
 		return h.flagged(f, key, a)
 	}
+	if miss != nil {
+		return h.flagged(f, key, *miss)
+	}
 	for _, w := range h.furthest(name, key) {
 		if tried[w] {
 			continue
@@ -170,7 +173,7 @@ func (h *Host) furthest(name ports.Family, key string) []*follower {
 	var all []candidate
 	for _, w := range h.follows {
 		w.mu.Lock()
-		reachable := w.family.name == name && w.cond.mode.takes() && !w.cond.suspect
+		reachable := w.family.name == name && w.cond.mode.up() && !w.cond.suspect
 		has := max(w.fresh.Seqs[h.hostID], w.mark.Position.Seqs[h.hostID])
 		w.mu.Unlock()
 		if reachable {

@@ -128,6 +128,9 @@ func (s *session) open(ctx context.Context) error {
 	w.zero = ""
 	if s.at = s.begin.from; isZero(s.at) {
 		w.mark.Repaired = nil
+		if !s.begin.blank {
+			w.mark.Spared = nil
+		}
 	}
 	w.doubtful = s.begin.doubtful
 	w.mark.Position, w.mark.Putting, w.met, w.dirty = s.at, true, true, true
@@ -251,6 +254,7 @@ func (s *session) put(ctx context.Context, page *ports.ChangePage) error {
 	began, after := w.host.clock(), s.at
 	s.missRemovals(page)
 	send, recopy := s.sort(groupRows(page.Rows))
+	s.begin.blank = false
 	if s.begin.doubtful {
 		// A Put of the host before this one may still be on its way with any of these keys.
 		w.keys.doubt(send, "a host ended while a Put had no answer", began)
@@ -298,15 +302,21 @@ func (s *session) sort(groups []group) (send []group, recopy []string) {
 
 // missRemovals notices that the local store has forgotten removals which the follower's store never heard of.
 func (s *session) missRemovals(page *ports.ChangePage) {
-	if s.begin.blank || s.at.Covers(ports.Position{Seqs: page.Dropped}) {
-		return
-	}
 	w := s.w
 	w.mu.Lock()
-	told := w.mark.Doubtful
-	w.mark.Doubtful, w.dirty = true, true
+	if s.begin.blank && w.mark.Spared == nil && len(page.Dropped) > 0 {
+		w.mark.Spared, w.dirty = page.Dropped, true
+	}
+	missed := false
+	for host, seq := range page.Dropped {
+		missed = missed || seq > s.at.Seqs[host] && seq > w.mark.Spared[host]
+	}
+	news := missed && !w.mark.Doubtful
+	if news {
+		w.mark.Doubtful, w.dirty = true, true
+	}
 	w.mu.Unlock()
-	if !told {
+	if news {
 		w.host.log.Warn("a backend may have records that were removed while it was away; it answers no reads until it was verified",
 			"name", w.Name, "family", w.family.name)
 	}

@@ -160,7 +160,10 @@ func (h *Host) Status() Status {
 		}
 	}
 	s.Backends = append([]BackendStatus{h.link.status()}, h.followerStatuses(now)...)
-	s.Notices = s.notices()
+	for _, file := range h.damaged {
+		s.Notices = append(s.Notices, file+" in the data directory was damaged and is set aside; look at the disk, then delete it")
+	}
+	s.Notices = append(s.Notices, s.notices()...)
 	return s
 }
 

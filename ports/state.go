@@ -50,6 +50,9 @@ type FollowerMark struct {
 	// Repaired is the position at the last time that a key was put outside the order of changes. A store that was restored
 	// to before it may lack that key.
 	Repaired map[string]uint64
+	// Spared has, for each host, the Seq of the newest removal that the local store had forgotten when the first copy into
+	// the then empty store began: up to there the follower can have missed none.
+	Spared map[string]uint64
 	// Putting says that a host puts, or that it ended while a Put had no answer, which may still take effect.
 	Putting bool
 	// Doubtful says that the local store has forgotten removals which this follower may have missed: it may hold records
