@@ -82,7 +82,7 @@ func (m *mirror) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) 
 		return ports.Applied{}, m.never(ctx, r)
 	case putLate:
 		m.later(&b, what.after)
-		err := m.waits(ctx, r, what.after)
+		err := m.waits(ctx, r, what.after+time.Millisecond) // behind the effect
 		if err != nil {
 			return ports.Applied{}, err
 		}
