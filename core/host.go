@@ -19,6 +19,7 @@ type Config struct {
 	Journals  map[ports.Family]ports.Journal
 	Local     Local
 	Followers []Follower       // every other backend
+	Damaged   []string         // files of the data directory that were set aside when it was opened
 	Route     []string         // names of backends, most preferred first; "local" is the local store
 	Clock     func() time.Time // nil is time.Now
 	Logger    hclog.Logger

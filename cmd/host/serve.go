@@ -55,7 +55,7 @@ func (s serveCommand) Run(in *invocation) error {
 		Local: core.Local{
 			Name: cfg.LocalBackend().Name, Kind: cfg.LocalBackend().Kind, Store: local, Health: health(local), Restart: local.Restart,
 		},
-		Followers: followed(followers), Route: route(cfg), Logger: log,
+		Followers: followed(followers), Route: route(cfg), Damaged: house.state.Damaged(), Logger: log,
 	})
 	if err != nil {
 		return exitcode.With(exitcode.Environment, err)
