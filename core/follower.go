@@ -139,6 +139,7 @@ func (w *follower) watch(ctx context.Context) {
 		health := w.health()
 		now := w.host.clock()
 		switch {
+		case !health.Running && health.Starts == 0 && health.Detail == "": // it starts for the first time
 		case !health.Running && health.GivenUp:
 			w.tell(happening{kind: givenUp, detail: health.Detail})
 		case !health.Running:
