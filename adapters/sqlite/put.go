@@ -28,7 +28,7 @@ func (s *Store) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 		n := 0
 		err := w.transact(op, func() (err error) {
 			w.fold.begin(clock())
-			if elsewhere, err = w.isAt(op, &b); elsewhere != nil || err != nil {
+			if elsewhere, err = w.isAt(&b); elsewhere != nil || err != nil {
 				return err
 			}
 			for n = 0; n < len(b.Rows) && refused == nil; n++ {
@@ -66,7 +66,7 @@ func (s *Store) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 }
 
 // isAt refuses a batch that is not the next one for this store: it was taken back to an older copy, or is another one.
-func (w *writer) isAt(op string, b *ports.Batch) (elsewhere, err error) {
+func (w *writer) isAt(b *ports.Batch) (elsewhere, err error) {
 	if b.After == nil || w.rules.HostID != "" {
 		return nil, nil
 	}
