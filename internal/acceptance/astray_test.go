@@ -2,8 +2,6 @@ package acceptance
 
 import (
 	"testing"
-
-	"holdfast/internal/e2e"
 )
 
 // A follower whose store is another than it was: wiped, an older copy, or a store that somebody else filled. It is brought
@@ -24,12 +22,7 @@ var astrayWays = map[string]astray{
 		return older
 	}},
 	"another store": {func(m *mirrored) map[string][]byte {
-		stranger := e2e.Start(m.T)
-		theirs := historyOf(m.T, stranger)
-		theirs.write("first", false)
-		theirs.client.Settle(m.T)
-		stranger.Stop(m.T)
-		return store(m.T, stranger.File("local"))
+		return foreign(m.T, func(y *history) { y.write("first", false) })
 	}},
 }
 

@@ -17,7 +17,13 @@ import (
 // foreign is a SQLite file with the history of another host.
 func foreign(t *testing.T, fill func(y *history)) map[string][]byte {
 	t.Helper()
-	stranger := e2e.Start(t)
+	return foreignWith(t, "", fill)
+}
+
+// foreignWith is foreign of a host with a configuration.
+func foreignWith(t *testing.T, config string, fill func(y *history)) map[string][]byte {
+	t.Helper()
+	stranger := e2e.StartWith(t, e2e.Setup{Config: config})
 	theirs := historyOf(t, stranger)
 	fill(theirs)
 	theirs.client.Settle(t)
