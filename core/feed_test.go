@@ -584,7 +584,7 @@ func (f *feed) fits(before outlook, at place, backend string, body []byte) {
 		return // nobody says that it must be there
 	}
 	if first < 0 {
-		f.t.Errorf("%s: %s gives %v as %s when at least state %d of %d had to be read:%s", f.moment, backend, at, body, least, len(past), told(past))
+		f.t.Errorf("%s: %s gives %v as %s when at least state %d of %d had to be read:%s", f.moment, backend, at, body, least, len(past), listed(past))
 		return
 	}
 	mark := fmt.Sprint(backend, at)
@@ -594,7 +594,7 @@ func (f *feed) fits(before outlook, at place, backend string, body []byte) {
 	f.seen[mark] = max(f.seen[mark], first)
 }
 
-func told(past []version) (text string) {
+func listed(past []version) (text string) {
 	for i, v := range past {
 		text += fmt.Sprintf("\n%d: %s of %.8s %d", i, v.body, v.change.Host, v.change.Seq)
 	}

@@ -76,7 +76,7 @@ func TestAFollowerWhoseStoreIsNotWhatItWasIsEqualInTheEnd(t *testing.T) {
 		"away for thousands of changes": {func(s *stage, m *mirror, _ *mirrorDisk) {
 			m.change(func(m *mirror) { m.back = 0 })
 			m.kill(nil)
-			s.many(1500, "gone")
+			s.many(250*rounds(100), "gone") // and as many events
 			m.start()
 		}, time.Minute},
 		"away over a start of the host": {func(s *stage, m *mirror, _ *mirrorDisk) {
