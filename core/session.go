@@ -35,6 +35,7 @@ const (
 	firstLimit    = 64
 	headTime      = 50 * time.Millisecond  // of a page at the head,
 	behindTime    = time.Second            // and of one far behind it
+	tellAfter     = time.Second            // at the head, for a position that was moved without a Put
 	longestYield  = 250 * time.Millisecond // between two pages while callers write
 	othersEvery   = time.Second            // a look for changes of other hosts,
 	strangerEvery = 5 * time.Second        // and for the first change of one that nobody knows yet
@@ -357,6 +358,9 @@ func (s *session) rest(ctx context.Context, end *ports.Position) error {
 	if len(end.Seqs) > 1 {
 		look = w.host.clock().Add(othersEvery)
 	}
+	if s.untold() {
+		look = w.host.clock().Add(tellAfter)
+	}
 	for {
 		moved := w.family.moved.wait()
 		now := w.host.clock()
@@ -389,11 +393,15 @@ func (s *session) rest(ctx context.Context, end *ports.Position) error {
 
 // tellStore tells the store a position that was moved without a Put, so that its next session need not go back.
 func (s *session) tellStore(ctx context.Context) error {
-	if s.at.StoreID == "" || isZero(s.at) || s.w.storedAt().Covers(s.at) {
+	if !s.untold() {
 		return nil
 	}
 	at := s.at
 	return s.putChunk(ctx, chunk{}, ofHead, &at)
+}
+
+func (s *session) untold() bool {
+	return s.at.StoreID != "" && !isZero(s.at) && !s.w.storedAt().Covers(s.at)
 }
 
 // chores copies keys again that are due: what a person wants tried, and what was in doubt for long enough.

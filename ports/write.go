@@ -3,6 +3,7 @@ package ports
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -109,6 +110,17 @@ func (e *Entry) OrderKey() string {
 	b = appendPadded(b, seq, 16)
 	b = append(b, '-')
 	return string(append(b, e.Host...))
+}
+
+// OrderSeq reads an OrderKey: the Seq of the record's first write, and the short id of the host that accepted it; ok is false for a
+// key that no host made.
+func OrderSeq(key string) (seq uint64, host string, ok bool) {
+	parts := strings.SplitN(key, "-", 3)
+	if len(parts) != 3 || parts[2] == "" {
+		return 0, "", false
+	}
+	seq, err := strconv.ParseUint(parts[1], 10, 64)
+	return seq, parts[2], err == nil
 }
 
 // ReceivedAt is ReceivedMs as the time text that records use.
