@@ -101,8 +101,8 @@ func (s *stage) writes(n int) {
 func repairing(t *testing.T, names []string, scene func(t *testing.T, s *stage)) {
 	t.Helper()
 	playWith(t, func(s *stage) {
-		for _, name := range names {
-			s.follows(name)
+		for i, name := range names {
+			s.follows(name, func(m *mirror) { m.slots = 5 * i }) // the first one by one, the others in lanes
 		}
 	}, func(t *testing.T, s *stage) {
 		s.inPieces(3)

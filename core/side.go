@@ -35,12 +35,12 @@ const (
 	callLimit  = 10 * time.Second // of one call
 	awayLimit  = 30 * time.Second // how long a side that was there may be away
 	reachLimit = 5 * time.Second  // to find out that it is there
-	maxLanes   = 8
+	maxLanes   = 8                // of a backend that says how many it takes; SQLite, which does not, is slower with two than with one
 )
 
 // side finds a backend by its name and makes sure that it answers. "local" is the local store, whatever its name.
 func (h *Host) side(ctx context.Context, op, name string) (*side, error) {
-	s := &side{name: name, lanes: maxLanes, piece: cmp.Or(h.repairs.piece, walkLimit)}
+	s := &side{name: name, lanes: 1, piece: cmp.Or(h.repairs.piece, walkLimit)}
 	if h.isLocal(name) {
 		s.name, s.local, s.store = h.link.name, true, h.link.Store
 		if err := h.localReady(op); err != nil {
@@ -88,8 +88,8 @@ func (h *Host) backendNames() []string {
 // learn takes in what the backend declares.
 func (s *side) learn(d ports.Description) {
 	s.families = d.Families
-	if d.Slots > 0 {
-		s.lanes = min(maxLanes, max(1, d.Slots-1))
+	if d.Slots > 1 {
+		s.lanes = min(maxLanes, d.Slots-1)
 	}
 	s.surveyor, _ = ports.As[ports.Surveyor](s.store, d)
 	s.exporter, _ = ports.As[ports.Exporter](s.store, d)

@@ -81,9 +81,9 @@ func TestEveryKindOfDifferenceIsFoundAndNamed(t *testing.T) {
 
 func TestWritesThatAreOnTheirWayAreNoDifferences(t *testing.T) {
 	t.Parallel()
-	repairing(t, []string{"a"}, func(t *testing.T, s *stage) {
+	repairing(t, []string{"a", "b"}, func(t *testing.T, s *stage) {
 		s.writes(30)
-		m := s.mirror("a")
+		m := s.mirror("b")
 		m.suffers(every(putFate{after: 30 * time.Millisecond}))
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -98,7 +98,7 @@ func TestWritesThatAreOnTheirWayAreNoDifferences(t *testing.T) {
 		})
 		m.change(func(m *mirror) { m.delays = time.Millisecond })
 		for range 2 {
-			if v := s.verify("local", "a"); !v.Equal() || v.Compared < 120 {
+			if v := s.verify("local", "b"); !v.Equal() || v.Compared < 120 {
 				t.Errorf("%+v", v)
 			}
 		}
@@ -223,15 +223,15 @@ func (s *stage) localRow(at place) ports.Row {
 
 func TestAVerifyOfMoreDifferencesThanItListsCountsAll(t *testing.T) {
 	t.Parallel()
-	repairing(t, []string{"a"}, func(t *testing.T, s *stage) {
+	repairing(t, []string{"a", "b"}, func(t *testing.T, s *stage) {
 		s.inPieces(0)
 		s.host.repairs.suspects, s.host.repairs.listed = 10, 30
-		m := s.mirror("a")
+		m := s.mirror("b")
 		for i := range 45 {
 			m.has(itemRow(fmt.Sprintf("only-%05d", i), "", uint64(i)))
 		}
 		var told []Progress
-		v, err := s.host.Verify(t.Context(), "local", "a", func(p Progress) { told = append(told, p) })
+		v, err := s.host.Verify(t.Context(), "local", "b", func(p Progress) { told = append(told, p) })
 		if err != nil || v.OnlyB != 45 || len(v.Differences) != 30 {
 			t.Errorf("%d only there, %d listed, %v", v.OnlyB, len(v.Differences), err)
 		}

@@ -25,7 +25,7 @@ func sideOf(t *testing.T, store ports.Backend, piece int) *side {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &side{name: "a", store: store, lanes: maxLanes, piece: piece}
+	s := &side{name: "a", store: store, lanes: 1, piece: piece}
 	s.learn(d)
 	return s
 }
