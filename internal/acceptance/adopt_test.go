@@ -142,6 +142,6 @@ func (m *mirrored) asTold() {
 	m.Helper()
 	e2e.Compare(m.T, m.client, m.model)
 	if v := m.host.Compared(m.T, "local", "mirror"); v.OnlyA != 0 || v.Different != 0 {
-		m.Errorf("of %d records %d differ, %d are only in the local store, %d only in the mirror: %+v", v.Compared, v.Different, v.OnlyA, v.OnlyB, v.Differences[:min(3, len(v.Differences))])
+		m.Errorf("of %d records %d differ, %d are only in the local store, %d only in the mirror: %s", v.Compared, v.Different, v.OnlyA, v.OnlyB, v.Differences[:min(3, len(v.Differences))])
 	}
 }

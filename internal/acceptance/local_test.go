@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/core"
 	"holdfast/internal/e2e"
 	"holdfast/internal/model"
 )
@@ -88,7 +87,7 @@ func place(t testing.TB, path string, files map[string][]byte) {
 	}
 }
 
-func lost(s core.Status) (n uint64) {
+func lost(s e2e.Status) (n uint64) {
 	for _, f := range s.Families {
 		for _, span := range f.Lost {
 			n += span.To - span.From + 1
@@ -183,7 +182,7 @@ func TestAnotherStoreIsNotTouchedUntilAPersonAcceptsIt(t *testing.T) {
 			path := filepath.Join(h.Data(), "history.db")
 			place(t, path, foreign)
 			h.Launch(t)
-			var s core.Status
+			var s e2e.Status
 			e2e.Await(t, "the status says what to do", func() (err error) {
 				if s, err = h.Status(t.Context()); err == nil && (s.Backends[0].State != "error" || !strings.Contains(s.Backends[0].Remedy, "holdfast local accept")) {
 					err = fmt.Errorf("%+v", s.Backends)

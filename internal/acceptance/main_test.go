@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/core"
 	"holdfast/internal/e2e"
 )
 
@@ -39,9 +38,9 @@ func must(t testing.TB, h *e2e.Host, args ...string) string {
 }
 
 // passed waits until the local store has passed everything that the journals have, ready for more or not.
-func passed(t testing.TB, h *e2e.Host) core.Status {
+func passed(t testing.TB, h *e2e.Host) e2e.Status {
 	t.Helper()
-	var last core.Status
+	var last e2e.Status
 	e2e.Await(t, "the local store has everything", func() error {
 		s, err := h.Status(t.Context())
 		if err != nil {

@@ -156,7 +156,7 @@ func TestALocalStoreThatIsAcceptedWithoutWhatAFollowerHasTellsWhatIsLostAndTakes
 			m.host.Free(t, "mirror")
 			m.host.AwaitEqual(t)
 			if v := m.host.Compared(t, "local", "mirror"); v.OnlyA != 0 || v.Different != 0 || v.OnlyB == 0 {
-				t.Errorf("of %d records %d differ, %d are only in the local store, %d only in the mirror: %+v", v.Compared, v.Different, v.OnlyA, v.OnlyB, v.Differences[:min(3, len(v.Differences))])
+				t.Errorf("of %d records %d differ, %d are only in the local store, %d only in the mirror: %s", v.Compared, v.Different, v.OnlyA, v.OnlyB, v.Differences[:min(3, len(v.Differences))])
 			}
 			m.host.Stop(t)
 			if has := m.rows("mirror"); has < had {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"holdfast/core"
 )
 
 // Backends beside the local store: each is a SQLite file with a process and an executable of its own, so that a test may
@@ -57,34 +54,6 @@ func (h *Host) Beside(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Status asks the host how it is.
-func (h *Host) Status(ctx context.Context) (s core.Status, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL+"/v1/status", nil)
-	if err != nil {
-		return s, err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return s, err
-	}
-	defer res.Body.Close()
-	return s, json.NewDecoder(res.Body).Decode(&s)
-}
-
-// Backend tells how one backend is.
-func (h *Host) Backend(ctx context.Context, name string) (core.BackendStatus, error) {
-	s, err := h.Status(ctx)
-	if err != nil {
-		return core.BackendStatus{}, err
-	}
-	for _, b := range s.Backends {
-		if b.Name == name {
-			return b, nil
-		}
-	}
-	return core.BackendStatus{}, fmt.Errorf("the status knows no backend %s", name)
-}
-
 // Signal sends a signal to the process of one backend and says whether there was one.
 func (h *Host) Signal(ctx context.Context, name string, signal syscall.Signal) bool {
 	b, err := h.Backend(ctx, name)
@@ -94,7 +63,8 @@ func (h *Host) Signal(ctx context.Context, name string, signal syscall.Signal) b
 // executable is that of a backend of Mirrored.
 func (h *Host) executable(name string) string { return filepath.Join(h.bin, name, sqlitePlugin) }
 
-// Hold takes a backend of Mirrored away: its executable is another one, which does nothing, and its process is killed.
+// Hold takes a backend of Mirrored away: its executable is another one, which does nothing, and its process is killed. When it
+// returns, a host that runs has noticed.
 func (h *Host) Hold(t testing.TB, name string) {
 	t.Helper()
 	path := h.executable(name)
@@ -104,10 +74,13 @@ func (h *Host) Hold(t testing.TB, name string) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h.Signal(t.Context(), name, syscall.SIGKILL)
+	running := h.Signal(t.Context(), name, syscall.SIGKILL)
 	if err := await(func() error {
 		if pids := h.pidsOf(name); len(pids) > 0 {
 			return fmt.Errorf("processes of %s: %v", name, pids)
+		}
+		if b, err := h.Backend(t.Context(), name); running && (err != nil || b.State == "bootstrapped") {
+			return fmt.Errorf("the status does not tell that %s is away: %w", name, err)
 		}
 		return nil
 	}); err != nil {
@@ -192,10 +165,10 @@ func (h *Host) Ask(t testing.TB, into any, args ...string) (code int) {
 }
 
 // Compared has two backends compared, record by record.
-func (h *Host) Compared(t testing.TB, a, b string) (v core.Verification) {
+func (h *Host) Compared(t testing.TB, a, b string) (v Verification) {
 	t.Helper()
 	code := h.Ask(t, &v, "verify", a, b)
-	if equal := v.Equal() && !v.OneWay && len(v.Differences) == 0; equal != (code == 0) || !equal && code != 1 {
+	if equal := v.Equal(); equal != (code == 0) || !equal && code != 1 || equal != (len(v.Differences) == 0) {
 		t.Errorf("verify %s %s: exit code %d of %+v", a, b, code, v)
 	}
 	return v
@@ -205,7 +178,7 @@ func (h *Host) Compared(t testing.TB, a, b string) (v core.Verification) {
 func (h *Host) Verify(t testing.TB, a, b string) {
 	t.Helper()
 	if v := h.Compared(t, a, b); !v.Equal() || v.Compared == 0 {
-		t.Errorf("of %d records in both %d differ, %d are only in %s, %d only in %s; the first: %+v", v.Compared, v.Different,
+		t.Errorf("of %d records in both %d differ, %d are only in %s, %d only in %s; the first: %s", v.Compared, v.Different,
 			v.OnlyA, a, v.OnlyB, b, v.Differences[:min(5, len(v.Differences))])
 	}
 }

@@ -148,7 +148,7 @@ func (c *Client) Settle(t T) {
 // Counts asks the host how much there is.
 func (c *Client) Counts(t T) model.Counts {
 	t.Helper()
-	s, err := c.status(t.Context(), "?counts=true")
+	s, err := askStatus(t.Context(), c.http, c.url, "?counts=true")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,36 +156,9 @@ func (c *Client) Counts(t T) model.Counts {
 	return model.Counts{Items: n["WorkItem"], Events: n["Event"], Attempts: n["Attempt"], Manifests: n["Manifest"]}
 }
 
-// status is the part of /v1/status that tests look at.
-type status struct {
-	Ready    bool
-	Detail   string
-	Families []struct {
-		Family                   string
-		Head, Committed, Backlog uint64
-	}
-	Survey struct{ Counts map[string]int }
-}
-
-func (c *Client) status(ctx context.Context, query string) (s status, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+"/v1/status"+query, nil)
-	if err != nil {
-		return s, err
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return s, err
-	}
-	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&s); err != nil {
-		return s, fmt.Errorf("/v1/status answers %s: %w", res.Status, err)
-	}
-	return s, nil
-}
-
 // backlog is an error while writes wait for the local store.
 func (c *Client) backlog(ctx context.Context) error {
-	status, err := c.status(ctx, "")
+	status, err := askStatus(ctx, c.http, c.url, "")
 	if err != nil {
 		return err
 	}
