@@ -46,38 +46,6 @@ type follower struct {
 	late  sync.WaitGroup
 }
 
-// backend is what the followers of one backend share.
-type backend struct {
-	company company
-
-	mu      sync.Mutex
-	known   bool
-	powers  ports.Description
-	budget  *budget
-	storeID string
-}
-
-// slots is what the backend takes at a time; nil: no limit.
-func (b *backend) slots() *budget {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.budget
-}
-
-// relearn has the backend asked again what it is: another process may be another version.
-func (b *backend) relearn() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.known = false
-}
-
-// description is what the backend said of itself; ok is false before it did.
-func (b *backend) description() (d ports.Description, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.powers, b.known
-}
-
 // moment is a position of the local store, and when it had it.
 type moment struct {
 	at  time.Time
@@ -130,125 +98,6 @@ func (w *follower) run(ctx context.Context) {
 	}
 }
 
-// watch probes.
-func (w *follower) watch(ctx context.Context) {
-	tick := time.NewTicker(watchTick)
-	defer tick.Stop()
-	next, life := w.host.clock(), -1
-	for {
-		health := w.health()
-		now := w.host.clock()
-		switch {
-		case !health.Running && health.Starts == 0 && health.Detail == "": // it starts for the first time
-		case !health.Running && health.GivenUp:
-			w.tell(happening{kind: givenUp, detail: health.Detail})
-		case !health.Running:
-			w.tell(happening{kind: gone, detail: health.Detail})
-			next = now
-		case life >= 0 && health.Starts != life:
-			w.backend.relearn()
-			w.tell(happening{kind: gone, detail: "its process was started again"})
-			next = now
-		case !now.Before(next):
-			w.probe(ctx)
-			if next = w.host.clock().Add(probeEvery); !w.mode().up() {
-				next = w.host.clock().Add(probeAway)
-			}
-		}
-		if health.Running {
-			life = health.Starts
-		}
-		w.age()
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (w *follower) health() Health {
-	if w.Health == nil {
-		return Health{Running: true}
-	}
-	return w.Health()
-}
-
-// probe asks whether the backend could take a write, and whether it still is the store that it was.
-func (w *follower) probe(ctx context.Context) {
-	if !w.describe(ctx) {
-		return
-	}
-	limited, cancel := context.WithTimeout(ctx, probeDeadline)
-	defer cancel()
-	slots := w.slots()
-	if err := slots.take(limited, ofProbe); err != nil {
-		w.sayProbe(ctx, err)
-		return
-	}
-	defer slots.give()
-	err := w.Store.Probe(limited, w.family.name)
-	w.sayProbe(ctx, err)
-	if err == nil && w.mode().takes() {
-		w.checkStore(limited)
-	}
-}
-
-// sayProbe tells the machine how a probe ended; ctx is that of the host.
-func (w *follower) sayProbe(ctx context.Context, err error) {
-	switch code := ports.CodeOf(err); {
-	case err == nil:
-		w.tell(happening{kind: answered})
-	case ctx.Err() != nil: // the host stops
-	case code == ports.Deadline || code == ports.Canceled:
-		w.tell(happening{kind: missed})
-	case code == ports.BackendGone:
-		w.tell(happening{kind: gone, detail: err.Error()})
-	default:
-		w.tell(happening{kind: declined, err: err})
-	}
-}
-
-// checkStore ends the session when another store stands where the follower's was, or one that has less.
-func (w *follower) checkStore(ctx context.Context) {
-	w.mu.Lock()
-	stored := w.stored
-	w.mu.Unlock()
-	at, err := w.Store.Position(ctx, w.family.name)
-	if err == nil && stored.StoreID != "" && (at.StoreID != stored.StoreID || !at.Covers(stored)) {
-		w.tell(happening{kind: gone, detail: "another store stands in its place, or an older copy of it"})
-	}
-}
-
-// describe learns what the backend is; it says false while nobody knows, or when it does not keep the family.
-func (w *follower) describe(ctx context.Context) bool {
-	description, known := w.description()
-	if !known {
-		limited, cancel := context.WithTimeout(ctx, probeDeadline)
-		defer cancel()
-		var err error
-		if description, err = w.Store.Describe(limited); err != nil {
-			w.sayProbe(ctx, err)
-			return false
-		}
-		w.backend.mu.Lock()
-		if !w.known {
-			if w.powers.Slots != description.Slots {
-				w.budget = newBudget(description.Slots)
-			}
-			w.powers, w.known = description, true
-		}
-		w.backend.mu.Unlock()
-	}
-	for _, f := range description.Families {
-		if f == w.family.name {
-			return true
-		}
-	}
-	w.tell(happening{kind: notKept})
-	return false
-}
-
 // tell drives the state machine.
 func (w *follower) tell(e happening) {
 	e.at = w.host.clock()
@@ -298,22 +147,6 @@ func (w *follower) mode() mode {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cond.mode
-}
-
-// age keeps the time since which the follower has not had everything, and says when that is too long.
-func (w *follower) age() {
-	now, committed := w.host.clock(), w.family.committed.Load()
-	w.mu.Lock()
-	has := w.fresh.Seqs[w.host.hostID]
-	if has >= w.sample.seq && w.cond.mode.takes() && w.fresh.Seqs != nil {
-		w.sample = moment{now, committed}
-	}
-	old := now.Sub(w.sample.at)
-	behind := committed > has && (committed-has > lagSeqs || old > lagAge)
-	w.mu.Unlock()
-	if behind {
-		w.tell(happening{kind: fellBehind, detail: "behind the local store"})
-	}
 }
 
 // follow runs sessions.

@@ -1,0 +1,41 @@
+package core
+
+import (
+	"sync"
+
+	"holdfast/ports"
+)
+
+// What is known of a backend, for all that use it.
+
+// backend is what the followers of one backend share.
+type backend struct {
+	company company
+
+	mu      sync.Mutex
+	known   bool
+	powers  ports.Description
+	budget  *budget
+	storeID string
+}
+
+// slots is what the backend takes at a time; nil: no limit.
+func (b *backend) slots() *budget {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.budget
+}
+
+// relearn has the backend asked again what it is: another process may be another version.
+func (b *backend) relearn() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.known = false
+}
+
+// description is what the backend said of itself; ok is false before it did.
+func (b *backend) description() (d ports.Description, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.powers, b.known
+}
