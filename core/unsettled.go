@@ -118,12 +118,14 @@ func (u *unsettled) doubt(groups []group, why string, at time.Time) {
 	}
 }
 
-// moved notes, in memory, that a key changed again which is not put.
+// moved notes that a key changed again which is not put.
 func (u *unsettled) moved(g *group) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if k := u.keys[g.key]; k != nil {
-		k.Last = max(k.Last, g.last)
+		if g.last > k.Last {
+			k.Last, u.loose[g.key] = g.last, true
+		}
 	}
 }
 
