@@ -185,6 +185,64 @@ func TestAnOlderStateOfAnotherHostThatACopyBringsDoesNotStay(t *testing.T) {
 	})
 }
 
+func TestAPutOfACopyThatTakesEffectTooLateDoesNotStay(t *testing.T) {
+	t.Parallel()
+	repairing(t, []string{"a", "b"}, func(t *testing.T, s *stage) {
+		s.does(upsert("k", "Pending"), Done)
+		s.catchesUp("a", time.Second)
+		s.catchesUp("b", time.Second)
+		s.mirror("b").lacks(itemRow("k", "", 0))
+		n := 0
+		s.mirror("b").suffers(func(b *ports.Batch) putFate {
+			if n++; n == 1 {
+				return putFate{kind: putLate, after: 20 * time.Second}
+			}
+			return putFate{}
+		})
+		s.copies("a", "b")
+		s.does(patch("k", "Complete"), Done)
+		s.in(25 * time.Second)
+		if row, _ := s.mirror("b").row(ports.KindItem, "k", "", 0); !strings.Contains(string(row.Body), "Pending") {
+			t.Errorf("the late Put had no effect: %s", row.Body)
+		}
+		s.in(2 * time.Minute)
+		s.equal("b")
+	})
+}
+
+func TestACopyIntoAStoreThatSaysThatItIsEmptyLooksNothingUp(t *testing.T) {
+	t.Parallel()
+	repairing(t, []string{"a", "b"}, func(t *testing.T, s *stage) {
+		m := s.mirror("b")
+		s.host.repairs.others[1].Store = surveyed{m}
+		s.mirror("a").has(history(12)...)
+		before := m.looks
+		if c := s.copies("a", "b"); c.Put != 61 || m.looks != before {
+			t.Errorf("%+v, %d looks", c, m.looks-before)
+		}
+		if c := s.copies("a", "b"); c.Put != 0 || m.looks == before {
+			t.Errorf("%+v, %d looks", c, m.looks-before)
+		}
+	})
+}
+
+// surveyed is a mirror that counts what it has.
+type surveyed struct{ *mirror }
+
+func (s surveyed) Describe(ctx context.Context) (ports.Description, error) {
+	d, err := s.mirror.Describe(ctx)
+	d.Powers = append(d.Powers, "Surveyor")
+	return d, err
+}
+
+func (s surveyed) Survey(context.Context) (ports.Survey, error) {
+	survey := ports.Survey{Counts: map[ports.Kind]int64{}}
+	for at := range s.look().rows {
+		survey.Counts[at.kind]++
+	}
+	return survey, nil
+}
+
 func TestWritesDuringACopyReachTheTargetAfterIt(t *testing.T) {
 	t.Parallel()
 	repairing(t, []string{"a", "b"}, func(t *testing.T, s *stage) {

@@ -22,6 +22,9 @@ func (c *copying) put(ctx context.Context, rows []ports.Row) error {
 		if rows = rows[done:]; done > 0 {
 			deaths, pause = 0, firstPause
 		}
+		if unsaid := c.doubt(c.target.name, c.f, rows, err); unsaid != nil {
+			return unsaid
+		}
 		switch code := ports.CodeOf(err); {
 		case err == nil:
 			continue

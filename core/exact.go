@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -183,7 +184,7 @@ func (e *exactly) put(ctx context.Context, f ports.Family, rows []ports.Row) err
 		case err == nil:
 			return partTaken(e.there.name)
 		}
-		return err
+		return cmp.Or(e.doubt(e.there.name, f, rows, err), err)
 	})
 }
 

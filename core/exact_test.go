@@ -124,6 +124,31 @@ func TestExactNeverRemovesWhatIsWrittenMeanwhileNorMoreThanWasConfirmed(t *testi
 	})
 }
 
+func TestARemovalThatTakesEffectTooLateTakesNothingThatCameSince(t *testing.T) {
+	t.Parallel()
+	repairing(t, []string{"a"}, func(t *testing.T, s *stage) {
+		m := s.mirror("a")
+		m.has(itemRow("k", "", 1))
+		n := 0
+		m.suffers(func(b *ports.Batch) putFate {
+			if n++; n == 1 {
+				return putFate{kind: putLate, after: 20 * time.Second}
+			}
+			return putFate{}
+		})
+		if e, err := s.host.ResyncExact(t.Context(), "a", 1, nil); err != nil || e.Removed != 1 {
+			t.Errorf("%+v, %v", e, err)
+		}
+		s.does(upsert("k", "Pending"), Done)
+		s.in(25 * time.Second)
+		if _, ok := m.row(ports.KindItem, "k", "", 0); ok {
+			t.Error("the late removal had no effect")
+		}
+		s.in(2 * time.Minute)
+		s.equal("a")
+	})
+}
+
 func TestExactWaitsForWhatTheLocalStoreIsAboutToHave(t *testing.T) {
 	t.Parallel()
 	repairing(t, []string{"a"}, func(t *testing.T, s *stage) {

@@ -67,6 +67,17 @@ func (h *Host) holdAll(ctx context.Context, name string, families []ports.Family
 	return release, nil
 }
 
+// doubt notes that a Put of a repair ended without an answer: it may still take effect, over what the follower puts next, so
+// the follower puts these keys again once it cannot any more.
+func (h *Host) doubt(name string, f ports.Family, rows []ports.Row, err error) error {
+	w := h.follower(name, f)
+	if w == nil || len(rows) == 0 || !unknownOutcome(err) {
+		return nil
+	}
+	w.keys.doubt(groupRows(rows), "a Put of a repair ended without an answer: "+err.Error(), h.clock())
+	return w.keys.keep()
+}
+
 // tellEvery is how often a long operation tells how far it is.
 const tellEvery = 200 * time.Millisecond
 
