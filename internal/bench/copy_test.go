@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func (s *source) step() error {
 
 func openSource(ctx context.Context, db *sql.DB, t *ports.Table, key string) (*source, error) {
 	var names, sets []string
-	for _, c := range append(append(t.Members[:len(t.Members):len(t.Members)], t.Ours...), t.Engine...) {
+	for _, c := range slices.Concat(t.Members, t.Ours, t.Engine) {
 		if c.Type != ports.Identity && c.Type != ports.Deleted {
 			names = append(names, `"`+c.Name+`"`)
 			sets = append(sets, fmt.Sprintf(`"%s" = excluded."%s"`, c.Name, c.Name))
@@ -69,7 +70,7 @@ func openSource(ctx context.Context, db *sql.DB, t *ports.Table, key string) (*s
 	s := &source{width: len(names) + 1}
 	s.upsert = fmt.Sprintf(`INSERT INTO "%s" (%s) VALUES (%s) ON CONFLICT (%s) DO UPDATE SET %s`, t.Name, list, marks, key, strings.Join(sets, ", "))
 	var err error
-	s.rows, err = db.QueryContext(ctx, fmt.Sprintf(`SELECT "ChangeSeq", %s FROM "%s" ORDER BY "ChangeHost", "ChangeSeq"`, list, t.Name)) //nolint:sqlclosecheck // the copy closes it
+	s.rows, err = db.QueryContext(ctx, fmt.Sprintf(`SELECT "ChangeSeq", %s FROM "%s" ORDER BY "ChangeHost", "ChangeSeq"`, list, t.Name)) //nolint:rowserrcheck // step looks for its error
 	if err != nil {
 		return nil, err
 	}

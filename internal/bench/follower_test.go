@@ -73,7 +73,7 @@ func routeRound(b *testing.B, data string) {
 		})
 		listed := callers(b, readers, 60, func(_, _ int, answer *bytes.Buffer) error { return read(page)(answer) })
 		for i, m := range []measured{keyed, listed} {
-			f := table.measured(partFollow, fmt.Sprintf("%s, %d callers, answered by %s", [2]string{"reads by key", "lists of 50"}[i], readers, by.name), m)
+			f := table.measured(partFollow, fmt.Sprintf("%s, %d callers, from %s", [2]string{"reads by key", "lists of 50"}[i], readers, by.name), m)
 			if by.name == mirrorName {
 				f.of("local", base[i])
 			}
@@ -118,12 +118,9 @@ func (r *beside) round(b *testing.B) {
 		table.measured(partFollow, name+"mirror at the head", head).of("no mirror", none.rate)
 		table.measured(partFollow, name+"mirror catches up", behind).of("no mirror", none.rate)
 		table.add(partFollow, name+"rows copied beside them", "rows/s", rate)
-		quotient := func(what string, m measured, p float64) {
-			table.add(partFollow, fmt.Sprintf("%sp%g while it catches up, of that %s", name, p*100, what), "times", float64(behind.percentile(p))/float64(m.percentile(p))).
-				target(target{What: "value", Most: 2})
-		}
-		quotient("at the head", head, 0.99)
-		quotient("without a mirror", none, 0.99)
+		table.add(partFollow, name+"p99 while it catches up, of head's", "times", float64(behind.percentile(0.99))/float64(head.percentile(0.99))).
+			target(target{What: "value", Most: 2})
+		table.add(partFollow, name+"p99 at the head, of that without", "times", float64(head.percentile(0.99))/float64(none.percentile(0.99)))
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -32,12 +34,15 @@ type answeredWrite struct {
 func lag(b *testing.B, l *load, file string) (behind, write measured) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
 	var wg sync.WaitGroup
 	var seen []answeredWrite
-	wg.Go(func() { seen = watch(ctx, b, file, l.standing(b).HostID) })
+	host := l.standing(b).HostID
+	wg.Go(func() { seen = watch(ctx, b, file, host) })
 	var sent []answeredWrite
 	var answer bytes.Buffer
 	tick := time.NewTicker(time.Second / lagRate)
+	defer tick.Stop()
 	for _, it := range items(0, lagItems) {
 		for _, line := range it {
 			<-tick.C
@@ -52,14 +57,12 @@ func lag(b *testing.B, l *load, file string) (behind, write measured) {
 				err = json.Unmarshal(answer.Bytes(), &a)
 			}
 			if err != nil || !a.Success {
-				b.Error(err, answer.String())
-				break
+				b.Fatal(err, answer.String())
 			}
 			sent = append(sent, answeredWrite{a.Seq, at})
 			write.times = append(write.times, at.Sub(began))
 		}
 	}
-	tick.Stop()
 	l.caughtUp(b)
 	cancel()
 	wg.Wait()
@@ -134,5 +137,13 @@ func lagRound(b *testing.B) {
 	for i, who := range trioNames {
 		table.add(partCost, "at the head, "+who, "us/write", (now[i]-since[i]).Seconds()*1e6/(lagItems*workload.PerItem))
 	}
+	table.add(partFollow, "load of the machine, by all that runs", "", loadAverage())
 	stop(b, host, l)
+}
+
+// loadAverage is how many threads ran or waited for a processor, over the last minute.
+func loadAverage() (average float64) {
+	text, _ := os.ReadFile("/proc/loadavg")
+	_, _ = fmt.Sscan(string(text), &average)
+	return average
 }
