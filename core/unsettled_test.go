@@ -237,8 +237,9 @@ func TestOneRefusalStopsOneKey(t *testing.T) {
 		m.suffers(nil)
 		s.again()
 		s.in(5 * time.Second)
-		if n := s.follower("mirror", ports.Queue).Unsettled; n != 1 {
-			t.Errorf("after a start %d keys are unsettled", n)
+		again, err := s.host.UnsettledKeys("mirror", ports.Queue, "", 10)
+		if err != nil || !slices.Equal(again, keys) {
+			t.Errorf("after a start unsettled are %+v %v, not %+v", again, err, keys)
 		}
 		if n, err := s.host.RetryUnsettled("mirror", ports.Queue, ""); n != 1 || err != nil {
 			t.Errorf("%d keys are tried again, %v", n, err)
