@@ -288,3 +288,27 @@ func TestAFollowerAnswersForALocalStoreThatIsAway(t *testing.T) {
 		s.equal("m1")
 	})
 }
+
+func TestABackendThatKeepsOneFamilyIsLeftAloneWithTheOther(t *testing.T) {
+	t.Parallel()
+	playWith(t, withFollower(func(m *mirror) { m.families = []ports.Family{ports.Queue} }), func(t *testing.T, s *stage) {
+		s.many(10, "a")
+		s.does(call(ports.UpsertManifest, `{"Manifest":{"Hash":"run1","Status":"Running"}}`), Done)
+		s.in(10 * time.Second)
+		if f := s.follower("m1", ports.Manifest); f.State != "unassigned" || f.Behind != 0 || f.Remedy != "" {
+			t.Errorf("the family that it does not keep is %+v", f)
+		}
+		if b := s.backend("m1"); b.State != string(ready) {
+			t.Errorf("the backend is %+v", b)
+		}
+		s.answeredBy("a0001", "m1")
+		if a := s.host.Manifest(t.Context(), "run1"); a.Backend != "local" || a.Situation != Done || a.Stale {
+			t.Errorf("the manifest is answered %s", a.AppendJSON(nil))
+		}
+		for _, b := range s.mirror("m1").look().log {
+			if b.Family != ports.Queue {
+				t.Errorf("it was put %+v", b)
+			}
+		}
+	})
+}
