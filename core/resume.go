@@ -39,6 +39,9 @@ func startOf(known ports.FollowerMark, met bool, store ports.Position) start {
 	default:
 		s.from = lower(known.Position, store)
 	}
+	if isZero(s.from) {
+		s.from = ports.Position{}
+	}
 	s.from.StoreID = store.StoreID
 	return s
 }
@@ -63,6 +66,9 @@ func lower(a, b ports.Position) ports.Position {
 		if other, ok := b.Seqs[host]; ok {
 			p.Seqs[host] = min(seq, other)
 		}
+	}
+	if isZero(p) {
+		return ports.Position{StoreID: a.StoreID}
 	}
 	return p
 }

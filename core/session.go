@@ -17,28 +17,23 @@ type session struct {
 	lives int // starts of the backend's process when the session began: another one may have another store
 	begin start
 	at    ports.Position // where the next page resumes
-	limit int            // rows of the next page
-	seen  uint64         // what the local store had committed at the last page,
-	busy  bool           // and whether it had more at this one
+	pace  pace
+	asked time.Time // when a page was last asked for at the head
 	fetch sync.WaitGroup
 	next  time.Time // when a key is to be put again
 }
 
 func newSession(w *follower, life context.Context) *session {
-	return &session{w: w, life: life, trial: &w.trial, limit: firstLimit}
+	return &session{w: w, life: life, trial: &w.trial, pace: pace{limit: firstLimit}}
 }
 
 // Numbers of a session.
 const (
 	openDeadline  = 30 * time.Second // for the store to say where it is
 	fetchDeadline = 10 * time.Second
-	firstLimit    = 64
-	headTime      = 50 * time.Millisecond  // of a page at the head,
-	behindTime    = time.Second            // and of one far behind it
-	tellAfter     = time.Second            // at the head, for a position that was moved without a Put
-	longestYield  = 250 * time.Millisecond // between two pages while callers write
-	othersEvery   = time.Second            // a look for changes of other hosts,
-	strangerEvery = 5 * time.Second        // and for the first change of one that nobody knows yet
+	tellAfter     = time.Second     // at the head, for a position that was moved without a Put
+	othersEvery   = time.Second     // a look for changes of other hosts,
+	strangerEvery = 5 * time.Second // and for the first change of one that nobody knows yet
 	choresAtOnce  = 32
 )
 
@@ -70,7 +65,8 @@ func (s *session) run(ctx context.Context) error {
 			pages = s.ask(ctx, s.at)
 			continue
 		}
-		ahead := page.End == nil && !s.live()
+		s.pace.look(s.w.family.committed.Load(), s.at.Seqs[s.w.host.hostID])
+		ahead := page.End == nil && !s.pace.busy
 		if ahead {
 			pages = s.ask(ctx, page.Through)
 		}
@@ -87,22 +83,14 @@ func (s *session) run(ctx context.Context) error {
 			if err := s.rest(ctx, page.End); err != nil {
 				return err
 			}
+			pause(ctx, headGap-s.w.host.clock().Sub(s.asked))
+			s.asked = s.w.host.clock()
 			pages = s.ask(ctx, s.at)
-		default: // callers write meanwhile: half of the time is theirs
-			pause(ctx, min(s.w.host.clock().Sub(began), longestYield))
+		default: // callers write meanwhile
+			pause(ctx, s.pace.rest(s.w.host.clock().Sub(began)))
 			pages = s.ask(ctx, s.at)
 		}
 	}
-}
-
-// live says whether anything was written since the last page.
-func (s *session) live() bool {
-	var committed uint64
-	for _, f := range s.w.host.families {
-		committed += f.committed.Load()
-	}
-	s.busy, s.seen = committed != s.seen, committed
-	return s.busy
 }
 
 // fetched is the answer to a question for changes.
@@ -113,7 +101,7 @@ type fetched struct {
 
 // ask has the next page fetched while the one before it is put.
 func (s *session) ask(ctx context.Context, after ports.Position) <-chan fetched {
-	answer, limit := make(chan fetched, 1), s.limit*s.w.slots().lanes()
+	answer, limit := make(chan fetched, 1), s.pace.rows()*s.w.slots().lanes()
 	s.fetch.Go(func() {
 		page, err := s.changes(ctx, ports.ChangesQuery{Family: s.w.family.name, After: after, Limit: limit})
 		answer <- fetched{page, err}
@@ -136,6 +124,9 @@ func (s *session) changes(ctx context.Context, q ports.ChangesQuery) (ports.Chan
 }
 
 func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
@@ -183,7 +174,7 @@ func (s *session) put(ctx context.Context, page *ports.ChangePage) error {
 	}
 	s.at = through
 	w.advance(through, s.begin.doubtful)
-	s.adapt(len(page.Rows), w.host.clock().Sub(began), page.End != nil || s.busy)
+	s.pace.took(len(page.Rows), w.host.clock().Sub(began), page.End != nil)
 	return w.remember(through.StoreID == "")
 }
 
@@ -222,20 +213,6 @@ func (s *session) missRemovals(page *ports.ChangePage) {
 	if news {
 		w.host.log.Warn("a backend may have records that were removed while it was away; it answers no reads until it was verified",
 			"name", w.Name, "family", w.family.name)
-	}
-}
-
-// adapt makes the next page as large as the store takes in the time that a page may have.
-func (s *session) adapt(rows int, took time.Duration, head bool) {
-	target := behindTime
-	if head {
-		target = headTime
-	}
-	switch {
-	case took > target:
-		s.limit = max(1, s.limit/2)
-	case rows >= s.limit && took < target/2:
-		s.limit = min(2*s.limit, ports.MaxBatchEntries)
 	}
 }
 
