@@ -88,18 +88,20 @@ func TestExactNeverRemovesWhatIsWrittenMeanwhileNorMoreThanWasConfirmed(t *testi
 	playWith(t, func(s *stage) {
 		s.follows("a", func(m *mirror) { m.slots = 2 }) // one key after the other
 	}, func(t *testing.T, s *stage) {
-		s.inPieces(2)
+		s.inPieces(1)
 		s.catchesUp("a", 10*time.Second)
 		m := s.mirror("a")
-		m.has(itemRow("k1", "", 1), itemRow("k2", "", 2), itemRow("k3", "", 3))
+		for i, key := range []string{"k1", "k2", "k3", "y1", "y2", "y3", "y4"} {
+			m.has(itemRow(key, "", uint64(i)))
+		}
 		var once sync.Once
 		m.suffers(func(b *ports.Batch) (late putFate) {
 			if len(b.Rows) > 0 && b.Rows[0].Gone {
 				once.Do(func() {
 					s.does(upsert("k1", "Pending"), Done) // is on its way out, and comes back
 					s.does(upsert("k3", "Pending"), Done) // is not there any more when its turn comes
-					for _, key := range []string{"k4", "k5"} {
-						row := itemRow(key, "", 4)
+					for _, key := range []string{"z1", "z2"} {
+						row := itemRow(key, "", 9)
 						m.disk.put(&row)
 					}
 					late = putFate{after: time.Second}
@@ -107,8 +109,8 @@ func TestExactNeverRemovesWhatIsWrittenMeanwhileNorMoreThanWasConfirmed(t *testi
 			}
 			return late
 		})
-		e, err := s.host.ResyncExact(t.Context(), "a", 3, nil)
-		if err != nil || e.OnlyThere != 3 || e.Removed != 3 {
+		e, err := s.host.ResyncExact(t.Context(), "a", 7, nil)
+		if err != nil || e.OnlyThere != 7 || e.Removed != 7 {
 			t.Errorf("%+v, %v", e, err)
 		}
 		m.suffers(nil)
@@ -116,7 +118,7 @@ func TestExactNeverRemovesWhatIsWrittenMeanwhileNorMoreThanWasConfirmed(t *testi
 			t.Errorf("the status says %d", *only)
 		}
 		s.catchesUp("a", 2*time.Minute)
-		m.lacks(itemRow("k5", "", 0))
+		m.lacks(itemRow("z2", "", 0))
 		s.equal("a")
 		if got := len(m.look().rows); got != 2 {
 			t.Errorf("%d records left", got)
