@@ -280,6 +280,7 @@ func TestAKeyThatTheTargetRefusesIsListedAndNothingElseStops(t *testing.T) {
 		"refused": {putFate{kind: putRefuses, err: ports.Errorf(ports.TooLarge, "", "too long")}, ports.RefusedKey},
 		"poison":  {putFate{kind: putDies}, ports.PoisonKey},
 		"silent":  {putFate{kind: putSilent}, ports.PoisonKey},
+		"wrong":   {putFate{kind: putWrong, done: -100}, ports.PoisonKey},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -330,7 +331,7 @@ func TestATargetThatTellsAWrongCountGetsEverything(t *testing.T) {
 		n := 0
 		s.mirror("b").suffers(func(b *ports.Batch) putFate {
 			if n++; n%2 == 1 && len(b.Rows) > 1 {
-				return putFate{kind: putWrong, done: -1}
+				return putFate{kind: putWrong, done: []int{-1, 1, -100}[n/2%3]}
 			}
 			return putFate{}
 		})

@@ -10,17 +10,21 @@ import (
 
 // How a copy puts: what may pass is tried for as long as it takes, what is refused for good costs its key and nothing else.
 
-// maxDeaths is how often a store that lives may die or fall silent of the same rows.
-const maxDeaths = 3
+// maxDeaths is how often a store that says that it could take a write may die, fall silent or go wrong with the same rows, and
+// putPause the first pause in between.
+const (
+	maxDeaths = 3
+	putPause  = 250 * time.Millisecond
+)
 
 // put makes rows durable in the target, but for the keys that it refuses.
 func (c *copying) put(ctx context.Context, rows []ports.Row) error {
 	rows = c.without(rows, c.refused)
-	deaths, pause := 0, firstPause
+	deaths, pause := 0, putPause
 	for len(rows) > 0 {
 		done, err := c.putOnce(ctx, rows)
 		if rows = rows[done:]; done > 0 {
-			deaths, pause = 0, firstPause
+			deaths, pause = 0, putPause
 		}
 		if unsaid := c.doubt(c.target.name, c.f, rows, err); unsaid != nil {
 			return unsaid
@@ -36,7 +40,7 @@ func (c *copying) put(ctx context.Context, rows []ports.Row) error {
 			c.refuse(&rows[0], ports.RefusedKey, ports.AsError(err))
 			rows = c.without(rows, rows[0].Key)
 			continue
-		case code == ports.BackendGone || code == ports.Deadline:
+		case code == ports.BackendGone || code == ports.Deadline || code == ports.Internal:
 			deaths++
 		}
 		if err := c.awaitTarget(ctx, pause, err); err != nil {
@@ -56,13 +60,18 @@ func (c *copying) putOnce(ctx context.Context, rows []ports.Row) (done int, err 
 		applied, err = c.target.store.Put(ctx, ports.Batch{Family: c.f, Rows: rows})
 		return err
 	})
-	done = min(max(applied.Done, 0), len(rows))
-	if err == nil && done < len(rows) {
-		err = partTaken(c.target.name)
-	}
+	done, err = taken(c.target.name, applied, len(rows), err)
 	c.out.Put += int64(done)
 	c.teller.add(0, int64(done))
 	return done, err
+}
+
+// taken is how many rows are surely in. A count that cannot be is not believed: to put rows again changes nothing.
+func taken(name string, a ports.Applied, rows int, err error) (int, error) {
+	if n := a.Done; n < 0 || n > rows || err == nil && n < rows {
+		return 0, ports.Errorf(ports.Internal, name, "a Put of %d rows was answered as done for %d; its plugin is at fault", rows, n)
+	}
+	return a.Done, err
 }
 
 // apart puts rows of which the store died, or fell silent, one key at a time, and gives up a key that does it alone.

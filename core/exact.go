@@ -172,25 +172,17 @@ func (e *exactly) remove(ctx context.Context, f ports.Family, rows []ports.Row) 
 func (e *exactly) put(ctx context.Context, f ports.Family, rows []ports.Row) error {
 	return e.there.ask(ctx, func(ctx context.Context) error {
 		applied, err := e.there.store.Put(ctx, ports.Batch{Family: f, Rows: rows})
-		done := min(max(applied.Done, 0), len(rows))
+		done, err := taken(e.there.name, applied, len(rows), err)
 		rows = rows[done:]
 		e.mu.Lock()
 		e.out.Removed += int64(done)
 		e.mu.Unlock()
 		e.teller.add(0, int64(done))
-		switch {
-		case len(rows) == 0:
-			return nil
-		case err == nil:
-			return partTaken(e.there.name)
+		if len(rows) == 0 {
+			return nil // whatever came behind them
 		}
 		return cmp.Or(e.doubt(e.there.name, f, rows, err), err)
 	})
-}
-
-// partTaken is the error of a Put that took only a part of a batch and gave no error.
-func partTaken(name string) error {
-	return ports.Errorf(ports.Internal, name, "the backend took only a part of a batch and did not say why")
 }
 
 // fresh waits until the local store has everything that was accepted so far.
