@@ -24,6 +24,10 @@ const (
 	slack        = time.Second // of a busy machine
 )
 
+// positionKept is when the host's state has learned how far a new mirror is. A host that dies before copies everything again,
+// a minute later, when nothing of its end can take effect any more.
+const positionKept = 5 * time.Second
+
 // mirrorUnderLoad is one of the hosts.
 type mirrorUnderLoad struct {
 	*testing.T
@@ -152,9 +156,13 @@ func followersDie(t *testing.T) []*mirrorUnderLoad {
 // hostsDie strikes hosts whose followers copy.
 func hostsDie(t *testing.T) []*mirrorUnderLoad {
 	hosts := startMirrorsUnderLoad(t, 2)
+	for _, m := range hosts {
+		m.awaitState("the mirror copies", 30*time.Second, "bootstrapped")
+	}
+	<-time.After(positionKept)
 	for n := range blowsAtOnce {
 		m := hosts[n%len(hosts)]
-		m.awaitState("the mirror copies", 30*time.Second, "bootstrapped")
+		m.awaitState("the mirror copies", 2*time.Minute, "bootstrapped")
 		<-time.After(rand.N(200 * time.Millisecond))
 		m.host.Kill()
 		if n%2 == 0 {
