@@ -1,8 +1,10 @@
 package core
 
 import (
+	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -130,13 +132,7 @@ func TestAfterAHostThatWasKilledItsLastKeysAreInDoubtForAMinute(t *testing.T) {
 		m.suffers(oneByOne("a", putFate{kind: putLost, after: 40 * time.Second}))
 		s.does(upsert("a", "Running"), Done)
 		s.in(time.Second)
-		killed := s.state.copied()
-		s.end()
-		s.state = killed
-		for _, j := range s.journals {
-			j.reopen(0)
-		}
-		s.begin()
+		s.dies()
 		s.in(2 * time.Second)
 		if f := s.follower("mirror", ports.Queue); f.InDoubt != 1 {
 			t.Errorf("after the start it is %+v", f)
@@ -230,91 +226,63 @@ func TestAnOlderCopyFromBeforeAKeyWasRepairedIsCopiedWhole(t *testing.T) {
 	})
 }
 
-func TestAResyncCopiesEverythingAndRemovesNothing(t *testing.T) {
+func TestABackupFromJustBeforeAKeyWasRepairedIsNoticed(t *testing.T) {
 	t.Parallel()
 	playWith(t, func(s *stage) { s.follows("mirror") }, func(t *testing.T, s *stage) {
 		m := s.mirror("mirror")
-		s.writes(5)
-		s.catchesUp("mirror", 5*time.Second)
-		m.lacks(itemRow("live-001", "", 0))
-		m.has(itemRow("alone", "", 1))
-		if err := s.host.Resync("mirror"); err != nil {
+		m.suffers(onPut("k", putFate{kind: putRefuses, err: ports.Errorf(ports.Invalid, "mirror", "no")}))
+		s.does(upsert("k", "Running"), Done)
+		s.does(upsert("a", "Running"), Done)
+		s.in(2 * time.Second)
+		m.suffers(nil)
+		before := m.look()
+		if _, err := s.host.RetryUnsettled("mirror", ports.Queue, "k"); err != nil {
 			t.Fatal(err)
 		}
-		s.in(2 * time.Second)
 		s.catchesUp("mirror", 5*time.Second)
-		if _, there := m.row(ports.KindItem, "live-001", "", 0); !there {
-			t.Error("what was missing is not there")
-		}
-		if _, there := m.row(ports.KindItem, "alone", "", 0); !there {
-			t.Error("what only it had is gone")
-		}
-	})
-}
-
-func TestAFollowerThatMayHaveMissedARemovalAnswersNoReads(t *testing.T) {
-	t.Parallel()
-	playWith(t, func(s *stage) {
-		s.follows("mirror", func(m *mirror) { m.back = 0 })
-		s.config.Route = []string{"mirror", "local"}
-	}, func(t *testing.T, s *stage) {
-		m := s.mirror("mirror")
-		manifest := call(ports.UpsertManifest, `{"Manifest":{"Hash":"m","Status":"Running"}}`)
-		s.does(manifest, Done)
-		s.does(upsert("k", "Running"), Done)
-		s.catchesUp("mirror", 5*time.Second)
-		m.kill(nil)
-		s.does(call(ports.RemoveManifest, `{"RunHash":"m"}`), Done)
-		s.store.mu.Lock()
-		s.store.disk.forget(ports.KindManifest, "m")
-		s.store.mu.Unlock()
-		m.start()
-		s.in(5 * time.Second)
-		if f := s.follower("mirror", ports.Manifest); !f.Doubtful || f.Phase != string(modeReady) {
-			t.Errorf("it is told as %+v", f)
-		}
-		if a := s.host.Manifest(t.Context(), "m"); a.Situation != NotFound || a.Stale {
-			t.Errorf("the removed manifest is answered %s", a.AppendJSON(nil))
-		}
-		if a := s.host.Manifests(t.Context(), ports.ManifestQuery{}); a.Backend != "local" {
-			t.Errorf("manifests are listed by %s", a.Backend)
-		}
-		if a := s.host.Item(t.Context(), "k"); a.Backend != "mirror" {
-			t.Errorf("the other family is read from %s", a.Backend)
-		}
-		s.again()
-		s.in(5 * time.Second)
-		if f := s.follower("mirror", ports.Manifest); !f.Doubtful {
-			t.Errorf("after a start it is told as %+v", f)
-		}
-	})
-}
-
-func TestAFollowerThatHadNothingMissedNoRemoval(t *testing.T) {
-	t.Parallel()
-	playWith(t, func(s *stage) {
-		s.follows("mirror", func(m *mirror) { m.back = 0 })
-		s.store.flaws.page = 1
-	}, func(t *testing.T, s *stage) {
-		m := s.mirror("mirror")
-		m.kill(nil)
-		for _, key := range []string{"a", "b", "c", "d", "e"} {
-			s.does(call(ports.UpsertManifest, `{"Manifest":{"Hash":%q}}`, key), Done)
-		}
-		s.does(call(ports.RemoveManifest, `{"RunHash":"c"}`), Done)
-		s.does(call(ports.UpsertManifest, `{"Manifest":{"Hash":"f"}}`), Done)
-		s.store.mu.Lock()
-		s.store.disk.forget(ports.KindManifest, "c")
-		s.store.mu.Unlock()
-		// Its first copy is broken off in the middle.
-		m.suffers(oneByOne("d", putFate{kind: putDies}))
-		m.change(func(m *mirror) { m.back = time.Second })
-		m.start()
+		m.kill(func(*mirrorDisk) *mirrorDisk { return before })
 		s.in(10 * time.Second)
 		s.catchesUp("mirror", 5*time.Second)
 		s.equal("mirror")
-		if f := s.follower("mirror", ports.Manifest); f.Doubtful {
-			t.Errorf("it is told as %+v", f)
-		}
 	})
+}
+
+// dies is a host that is killed, and another start on what it left.
+func (s *stage) dies() {
+	s.t.Helper()
+	left := s.state.copied()
+	s.end()
+	s.state = left // the end wrote nothing
+	for _, j := range s.journals {
+		j.reopen(0)
+	}
+	s.begin()
+	synctest.Wait()
+}
+
+func TestALatePutOfAKilledHostDoesNotOverwriteWhatChangedSince(t *testing.T) {
+	t.Parallel()
+	for _, slots := range []int{0, 3} {
+		playWith(t, func(s *stage) { s.follows("mirror", func(m *mirror) { m.slots = slots }) }, func(t *testing.T, s *stage) {
+			m := s.mirror("mirror")
+			s.does(upsert("z", "Running"), Done)
+			s.catchesUp("mirror", 5*time.Second)
+			s.in(3 * keepEvery)
+			m.suffers(oneByOne("k", putFate{kind: putLost, after: 40 * time.Second}))
+			s.does(upsert("k", "Running"), Done)
+			s.in(time.Second)
+			m.change(func(m *mirror) { m.probe = errBusy })
+			s.dies()
+			for i := range 500 { // the key is far behind the first page then
+				s.does(upsert(fmt.Sprint("a", i), "Running"), Done)
+			}
+			s.does(patch("k", "Complete"), Done)
+			m.change(func(m *mirror) { m.probe = nil })
+			s.in(3 * time.Minute)
+			s.catchesUp("mirror", time.Second)
+			for _, d := range s.differences("mirror") {
+				t.Errorf("%d slots: %s", slots, d)
+			}
+		})
+	}
 }
