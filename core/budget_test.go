@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -121,14 +122,14 @@ func TestWhoGivesUpDoesNotHoldUpOthers(t *testing.T) {
 		defer cancel()
 		later := make(chan error, 1)
 		go func() { later <- b.take(t.Context(), ofCatchUp) }()
-		if err := b.take(short, ofProbe); err != context.DeadlineExceeded {
+		if err := b.take(short, ofProbe); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it gives up with %v", err)
 		}
 		b.give()
 		synctest.Wait()
 		select {
-		case <-later:
-			t.Error("catching up has the last slot")
+		case err := <-later:
+			t.Errorf("catching up has the last slot: %v", err)
 		default:
 		}
 		b.give()

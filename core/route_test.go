@@ -165,7 +165,7 @@ func TestAListThatBeganAtOneBackendGoesOnAtAnother(t *testing.T) {
 		s.catchesUp("second", 5*time.Second)
 		var keys, backends []string
 		var after *ports.Cursor
-		for i := 0; i < 4; i++ {
+		for i := range 4 {
 			a := s.host.Items(t.Context(), ports.ItemQuery{Limit: 3, After: after, Desc: true})
 			var rows []struct{ WorkItemHash string }
 			if err := json.Unmarshal(a.Value, &rows); err != nil {
