@@ -120,6 +120,21 @@ func genHurried(t *rapid.T) feedPlan {
 	return p
 }
 
+// genRestored makes plans in which the whole host is restored from a backup while a follower is away, and goes on to beyond
+// what the follower has seen.
+func genRestored(t *rapid.T) feedPlan {
+	p := genPlan(t)
+	p.Shared, p.Followers, p.Route = false, []feedFollower{{Slots: p.Followers[0].Slots}}, []string{mirrorName(0), "local"}
+	write := func() feedStep {
+		return feedStep{What: "write", M: 1, Acts: rapid.SliceOfN(ofKeys(feedKeys...), 4, 6).Draw(t, "acts")}
+	}
+	p.Steps = []feedStep{
+		write(), {What: "pass", M: 8}, {What: "data backup"}, write(), {What: "pass", M: 6}, {What: "kill", M: 6}, {What: "data older"},
+		write(), write(), write(), {What: "pass", M: rapid.IntRange(0, 11).Draw(t, "m")}, {What: "read"},
+	}
+	return p
+}
+
 func mirrorName(i int) string { return fmt.Sprint("m", i+1) }
 
 // pauses are how much time a step lets pass.

@@ -25,7 +25,7 @@ func TestTheModelFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			}, genHurried, "had to be read",
 		},
 		"a local store that takes positions of other histories for its own": {
-			func(s *stage) { s.store.flawed(func(f *flaws) { f.blindEpochs = true }) }, genPlan, "",
+			func(s *stage) { s.store.flawed(func(f *flaws) { f.blindEpochs = true }) }, genRestored, "",
 		},
 		"a local store whose pages end inside a Seq": {
 			func(s *stage) { s.store.flawed(func(f *flaws) { f.breakSeq = true }) }, genPlan, "lacks",
