@@ -64,10 +64,11 @@ type copying struct {
 	teller         *teller
 	out            Copied
 
-	f       ports.Family // that is copied
-	bare    bool         // the target had nothing, so nothing of it can be newer
-	last    keySheet     // what the target has of the key that the last piece ended in
-	refused string       // the last key that the target refused
+	f       ports.Family    // that is copied
+	at      *ports.Position // of the target's store, for as long as nobody else writes to it
+	bare    bool            // the target had nothing, so nothing of it can be newer
+	last    keySheet        // what the target has of the key that the last piece ended in
+	refused string          // the last key that the target refused
 }
 
 func (c *copying) family(ctx context.Context, f ports.Family) error {
@@ -78,6 +79,9 @@ func (c *copying) family(ctx context.Context, f ports.Family) error {
 		return err
 	}
 	if err := c.lowerFollower(c.target.name, f, mark.Begun); err != nil {
+		return err
+	}
+	if c.at, err = c.target.position(ctx, f); err != nil {
 		return err
 	}
 	if c.bare, err = c.target.bare(ctx, f); err != nil {

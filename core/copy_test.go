@@ -226,6 +226,67 @@ func TestACopyIntoAStoreThatSaysThatItIsEmptyLooksNothingUp(t *testing.T) {
 	})
 }
 
+// fenced is a mirror whose store refuses a Put for another position than its own.
+type fenced struct{ *mirror }
+
+func (s fenced) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
+	if at := s.look().position(b.Family); b.After != nil && (at.StoreID != b.After.StoreID || !samePlace(at, *b.After)) {
+		return ports.Applied{}, &ports.Error{Code: ports.Conflict, Field: ports.FieldPosition, Message: "is another one"}
+	}
+	return s.mirror.Put(ctx, b)
+}
+
+func TestACopyNoticesAStoreThatIsReplacedUnderIt(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		becomes func(d *mirrorDisk)
+		ends    bool
+	}{
+		"another store": {func(d *mirrorDisk) { d.id = "another" }, false},
+		"an older copy": {func(d *mirrorDisk) { d.positions[ports.Queue] = ports.Position{} }, false},
+		"moved on": {func(d *mirrorDisk) {
+			p := d.position(ports.Queue)
+			for host := range p.Seqs {
+				p.Seqs[host]++
+			}
+			d.setPosition(ports.Queue, p)
+		}, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repairing(t, []string{"a", "b"}, func(t *testing.T, s *stage) {
+				s.writes(3)
+				s.catchesUp("b", time.Second)
+				m := s.mirror("b")
+				s.host.repairs.others[1].Store = fenced{m}
+				s.mirror("a").has(history(12)...)
+				n := 0
+				m.suffers(func(*ports.Batch) putFate {
+					if n++; n == 3 {
+						c.becomes(m.disk)
+					}
+					return putFate{}
+				})
+				out, err := s.host.Copy(t.Context(), "a", "b", nil)
+				if len(out.Refusals) > 0 {
+					t.Errorf("keys are blamed: %+v", out.Refusals)
+				}
+				if c.ends {
+					if err != nil || out.Put != 61 {
+						t.Errorf("%+v, %v", out, err)
+					}
+					return
+				}
+				expectCode(t, err, ports.Conflict)
+				if mark, _ := s.state.CopyMark("a", "b", ports.Queue); mark != nil {
+					t.Errorf("it would go on: %+v", mark)
+				}
+			})
+		})
+	}
+}
+
 // surveyed is a mirror that counts what it has.
 type surveyed struct{ *mirror }
 

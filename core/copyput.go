@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -23,6 +24,12 @@ func (c *copying) put(ctx context.Context, rows []ports.Row) error {
 	deaths, pause := 0, putPause
 	for len(rows) > 0 {
 		done, err := c.putOnce(ctx, rows)
+		if anotherStore(err) {
+			if err = c.moved(ctx, err); err != nil {
+				return err
+			}
+			continue
+		}
 		if rows = rows[done:]; done > 0 {
 			deaths, pause = 0, putPause
 		}
@@ -57,13 +64,42 @@ func (c *copying) put(ctx context.Context, rows []ports.Row) error {
 func (c *copying) putOnce(ctx context.Context, rows []ports.Row) (done int, err error) {
 	var applied ports.Applied
 	err = c.target.once(ctx, func(ctx context.Context) (err error) {
-		applied, err = c.target.store.Put(ctx, ports.Batch{Family: c.f, Rows: rows})
+		applied, err = c.target.store.Put(ctx, ports.Batch{Family: c.f, Rows: rows, After: c.at})
 		return err
 	})
 	done, err = taken(c.target.name, applied, len(rows), err)
 	c.out.Put += int64(done)
 	c.teller.add(0, int64(done))
 	return done, err
+}
+
+// position is where a side's store is, for Puts that shall have no effect once it is elsewhere: those that are late, when the
+// follower has gone on, and those to a store that was replaced. It is nil for a store that holds none.
+func (s *side) position(ctx context.Context, f ports.Family) (*ports.Position, error) {
+	var at ports.Position
+	err := s.ask(ctx, func(ctx context.Context) (err error) {
+		at, err = s.store.Position(ctx, f)
+		return err
+	})
+	if err != nil || at.StoreID == "" {
+		return nil, err
+	}
+	return &at, nil
+}
+
+// moved looks where the target is when a Put was refused because it is elsewhere. A late Put of the follower may have moved it on;
+// another store, or an older copy of it, lacks what was copied.
+func (c *copying) moved(ctx context.Context, why error) error {
+	at, err := c.target.position(ctx, c.f)
+	switch {
+	case err != nil:
+		return err
+	case at == nil || c.at == nil || at.StoreID != c.at.StoreID || c.at.Covers(*at) || !at.Covers(*c.at):
+		forgotten := c.state.SetCopyMark(c.source.name, c.target.name, c.f, nil)
+		return cmp.Or(forgotten, error(ports.Errorf(ports.Conflict, c.target.name, "another store stands in its place, or an older copy of it; copy again from the beginning: %v", why)))
+	}
+	c.at = at
+	return nil
 }
 
 // taken is how many rows are surely in. A count that cannot be is not believed: to put rows again changes nothing.

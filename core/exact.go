@@ -54,6 +54,7 @@ type exactly struct {
 	op           string
 	there, local *side
 	teller       *teller
+	at           *ports.Position // of the backend's store while it is held
 
 	mu   sync.Mutex
 	out  Exactness
@@ -99,6 +100,9 @@ func (e *exactly) removeAll(ctx context.Context, families []ports.Family, only m
 	for _, f := range families {
 		e.teller.enter(f)
 		only[f] = 0
+		if e.at, err = e.there.position(ctx, f); err != nil {
+			return err
+		}
 		err := e.pass(ctx, f, func(ctx context.Context, f ports.Family, rows []ports.Row) error {
 			left, err := e.remove(ctx, f, rows)
 			e.mu.Lock()
@@ -171,7 +175,7 @@ func (e *exactly) remove(ctx context.Context, f ports.Family, rows []ports.Row) 
 
 func (e *exactly) put(ctx context.Context, f ports.Family, rows []ports.Row) error {
 	return e.there.ask(ctx, func(ctx context.Context) error {
-		applied, err := e.there.store.Put(ctx, ports.Batch{Family: f, Rows: rows})
+		applied, err := e.there.store.Put(ctx, ports.Batch{Family: f, Rows: rows, After: e.at})
 		done, err := taken(e.there.name, applied, len(rows), err)
 		rows = rows[done:]
 		e.mu.Lock()
