@@ -119,6 +119,9 @@ func closeOnce(c chan struct{}) {
 }
 
 func (m *mirror) carryOut(b *ports.Batch, what putFate) (ports.Applied, error) {
+	if !m.isAt(b) {
+		return ports.Applied{}, ports.InField(ports.Conflict, ports.FieldPosition, "it is not the next batch")
+	}
 	n := len(b.Rows)
 	switch what.kind {
 	case putDies:
@@ -143,6 +146,15 @@ func (m *mirror) carryOut(b *ports.Batch, what putFate) (ports.Applied, error) {
 	return ports.Applied{Done: n}, nil
 }
 
+// isAt says whether a batch is the next one for the store.
+func (m *mirror) isAt(b *ports.Batch) bool {
+	if b.After == nil || m.noPosition {
+		return true
+	}
+	at := m.disk.position(b.Family)
+	return at.StoreID == b.After.StoreID && at.Covers(*b.After) && b.After.Covers(at)
+}
+
 // later lets a Put take effect after a while: in the store behind the process, as long as it is the same store.
 func (m *mirror) later(b *ports.Batch, after time.Duration) {
 	m.mu.Lock()
@@ -151,7 +163,7 @@ func (m *mirror) later(b *ports.Batch, after time.Duration) {
 	time.AfterFunc(after, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.lives == life {
+		if m.lives == life && m.isAt(b) {
 			m.take(b, len(b.Rows), true)
 		}
 	})

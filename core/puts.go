@@ -126,9 +126,8 @@ func (s *session) call(ctx context.Context, c chunk, u urgency, position *ports.
 		return ports.Applied{}, ports.Errorf(ports.Unavailable, w.Name, "its process is another one than at the beginning, or is gone; nothing was sent")
 	}
 	batch := ports.Batch{Family: w.family.name, Rows: c.rows, Position: position}
-	if position != nil && position.StoreID != "" {
-		stored := w.storedAt()
-		batch.After = &stored
+	if stored := w.storedAt(); stored.StoreID != "" {
+		batch.After = &stored // also without a position: one that comes too late must find that it moved
 	}
 	size := 0
 	for i := range c.rows {
