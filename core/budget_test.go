@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"holdfast/ports"
 )
 
 // How a backend's slots are shared.
@@ -156,6 +159,30 @@ func TestWithoutALimitNobodyWaits(t *testing.T) {
 			t.Errorf("%d slots give %d lanes, want %d", slots, n, lanes)
 		}
 	}
+}
+
+func TestAStoreWithOneSlotThatIsBusyIsNotSuspect(t *testing.T) {
+	t.Parallel()
+	playWith(t, func(s *stage) {
+		s.follows("mirror", func(m *mirror) { m.slots = 1 })
+	}, func(t *testing.T, s *stage) {
+		s.catchesUp("mirror", 5*time.Second)
+		m := s.mirror("mirror")
+		m.suffers(every(putFate{after: 3 * time.Second}))
+		for i := range 60 {
+			s.host.Begin(upsert(fmt.Sprint("k", i), "Running"))
+			s.host.Begin(call(ports.UpsertManifest, `{"Manifest":{"Hash":"m%d"}}`, i))
+			s.in(time.Second)
+			for _, f := range s.backend("mirror").Followers {
+				if f.Suspect || !mode(f.Phase).takes() {
+					t.Fatalf("after %d s it answers one Put after the other, and is %+v", i+1, f)
+				}
+			}
+		}
+		m.suffers(nil)
+		s.catchesUp("mirror", 30*time.Second)
+		s.equal("mirror")
+	})
 }
 
 // Whoever comes and gives up when, the slots in use never pass the limit, catching up leaves one, and all come back.

@@ -172,3 +172,15 @@ func TestAFollowerGoesAndComesByCounts(t *testing.T) {
 		}
 	}
 }
+
+func TestAFollowerThatHasEverythingSaysNoMoreThatTheLocalStoreWasAway(t *testing.T) {
+	t.Parallel()
+	c := condition{mode: modeReady, since: noon, heard: noon}
+	c, _ = c.step(happening{kind: stalled, at: noon.Add(time.Second), err: errBusy})
+	if c.detail == "" {
+		t.Error("it does not say that the local store tells no changes")
+	}
+	if c, _ = c.step(happening{kind: caughtUp, at: noon.Add(2 * time.Second)}); c.detail != "" || c.mode != modeReady || !c.since.Equal(noon) {
+		t.Errorf("it is %+v", c)
+	}
+}
