@@ -28,6 +28,7 @@ type feedFollower struct {
 	Slots      int
 	NoPosition bool
 	KeyOnly    bool
+	Loose      bool
 }
 
 // feedStep is one thing that happens. N and M say to whom, and how much.
@@ -92,7 +93,7 @@ func genPlan(t *rapid.T) feedPlan {
 		Shared: rapid.Bool().Draw(t, "shared"),
 	}
 	for i := range rapid.IntRange(1, 2).Draw(t, "followers") {
-		f := feedFollower{Slots: rapid.SampledFrom([]int{0, 0, 1, 2, 4}).Draw(t, "slots")}
+		f := feedFollower{Slots: rapid.SampledFrom([]int{0, 0, 1, 2, 4}).Draw(t, "slots"), Loose: rapid.Bool().Draw(t, "loose")}
 		if i > 0 {
 			f.NoPosition, f.KeyOnly = rapid.Bool().Draw(t, "no position"), rapid.Bool().Draw(t, "key only")
 		}

@@ -122,7 +122,9 @@ func (p *feedPlan) run(t *testing.T, broken func(s *stage)) []string {
 		f.config.Ack, f.config.Route, f.revive = p.Ack, p.Route, true
 		f.store.flaws.page = p.Page
 		for i, one := range p.Followers {
-			f.follows(mirrorName(i), func(m *mirror) { m.slots, m.noPosition, m.keyOnly = one.Slots, one.NoPosition, one.KeyOnly })
+			f.follows(mirrorName(i), func(m *mirror) {
+				m.slots, m.noPosition, m.keyOnly, m.loose = one.Slots, one.NoPosition, one.KeyOnly, one.Loose
+			})
 		}
 		f.made = broken
 		f.begin()

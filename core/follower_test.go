@@ -158,7 +158,7 @@ func misbehave(t *testing.T, c misbehaviour, seed uint64) {
 	acts := rapid.SliceOfN(ofKeys("k1", "k2", "k3", "k4", "k5"), 60, 60).Example(int(seed))
 	playWith(t, func(s *stage) {
 		s.revive = true
-		s.follows("m1", func(m *mirror) { m.slots = []int{0, 0, 1, 2, 4}[seed%5] })
+		s.follows("m1", func(m *mirror) { m.slots, m.loose = []int{0, 0, 1, 2, 4}[seed%5], seed%2 == 1 })
 		s.follows("m2")
 		s.config.Route = []string{"m1", "m2", "local"}
 	}, func(t *testing.T, s *stage) {

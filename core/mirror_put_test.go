@@ -89,7 +89,11 @@ func (m *mirror) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) 
 		return ports.Applied{Done: len(b.Rows)}, nil
 	case putTwice, putLost:
 		if what.kind == putTwice {
-			m.change(func(m *mirror) { m.take(&b, len(b.Rows), false) })
+			m.change(func(m *mirror) {
+				if m.isAt(&b) {
+					m.take(&b, len(b.Rows), false)
+				}
+			})
 		}
 		m.later(&b, what.after)
 		return ports.Applied{}, m.never(ctx, r)
@@ -163,7 +167,7 @@ func (m *mirror) later(b *ports.Batch, after time.Duration) {
 	time.AfterFunc(after, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.lives == life && m.isAt(b) {
+		if m.lives == life && (m.loose || m.isAt(b)) {
 			m.take(b, len(b.Rows), true)
 		}
 	})

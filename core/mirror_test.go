@@ -30,6 +30,7 @@ type mirror struct {
 	slots      int
 	noPosition bool // it cannot hold one
 	keyOnly    bool // it lists nothing
+	loose      bool // it looks at Batch.After when a Put comes, not when a late one takes effect
 
 	reads  func(f ports.Family, key string) bool // whether the host would read a key here now; nil: it would
 	doubts func(f ports.Family, key string) bool // whether a Put of a key may still be under way, as far as the host knows
