@@ -94,10 +94,10 @@ func TestACopyGoesOnWhereTheDeathOfItsClientOrItsHostInterruptedIt(t *testing.T)
 	m.host.Restart(t)
 	m.host.AwaitCopied(t)
 
-	interrupted := 0
+	interrupted, step := 0, size(m.host, "from")/5
 	for deadline := time.Now().Add(2 * time.Minute); interrupted < 3 && time.Now().Before(deadline); {
 		copying := m.begin("copy", "--from", "from", "--to", "to")
-		if copying.endsBefore(func() bool { return copying.grown("to") > mebibyte/2 }) {
+		if copying.endsBefore(func() bool { return copying.grown("to") > step }) {
 			if copying.err == nil {
 				break
 			}
