@@ -45,13 +45,13 @@ func stepText(before, after condition, do effects) string {
 
 func TestEveryStateAndHappeningGivesTheStateAndEffectsOfTheTable(t *testing.T) {
 	t.Parallel()
-	busy, perm := errBusy, errRefused
+	passing, perm := errBusy, errRefused
 	for _, row := range []struct {
 		happening happening
 		want      string // for unassigned, waiting, down, hung, given-up, bootstrapping, copying, ready, lagging, error
 	}{
 		{happening{kind: answered}, "bootstrapping begin, bootstrapping begin, =, =, =, =, =, =, =, ="},
-		{happening{kind: declined, err: busy}, "=, down end, = end, down end, down end, down end, down end, down end, down end, down end"},
+		{happening{kind: declined, err: passing}, "=, down end, = end, down end, down end, down end, down end, down end, down end, down end"},
 		{happening{kind: declined, err: perm}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
 		{happening{kind: declined, err: errNoWrite}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
 		{happening{kind: missed}, "=, =, =, =, =, =, =, =, =, ="},
@@ -61,11 +61,11 @@ func TestEveryStateAndHappeningGivesTheStateAndEffectsOfTheTable(t *testing.T) {
 		{happening{kind: opened}, "=, =, =, =, =, copying, =, =, =, ="},
 		{happening{kind: caughtUp}, "=, =, =, =, =, =, ready, =, ready, ="},
 		{happening{kind: fellBehind}, "=, =, =, =, =, =, =, lagging, =, ="},
-		{happening{kind: broke, err: busy}, "=, =, =, =, =, down, down, down, down, ="},
+		{happening{kind: broke, err: passing}, "=, =, =, =, =, down, down, down, down, ="},
 		{happening{kind: broke, err: perm}, "=, =, =, =, =, error, error, error, error, ="},
 		{happening{kind: broke, err: errors.New("a defect")}, "=, =, =, =, =, down, down, down, down, ="},
 		{happening{kind: stopped}, "=, =, =, =, =, = begin, bootstrapping begin, bootstrapping begin, bootstrapping begin, ="},
-		{happening{kind: stalled, err: busy}, "=, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: stalled, err: passing}, "=, =, =, =, =, =, =, =, =, ="},
 		{happening{kind: awaits, detail: "a minute"}, "=, =, =, =, =, =, =, =, =, ="},
 		{happening{kind: needs, detail: "full", remedy: "retry"}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
 		{happening{kind: notKept}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
