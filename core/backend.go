@@ -2,6 +2,7 @@ package core
 
 import (
 	"sync"
+	"time"
 
 	"holdfast/ports"
 )
@@ -17,6 +18,21 @@ type backend struct {
 	powers  ports.Description
 	budget  *budget
 	storeID string
+	heard   time.Time // when a Put was last answered
+}
+
+// answers notes that a Put was answered.
+func (b *backend) answers(at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.heard = at
+}
+
+// isBusy says whether Puts are answered, one after the other, so that a probe which got no slot says nothing.
+func (b *backend) isBusy(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return now.Sub(b.heard) <= putDeadline+probeDeadline
 }
 
 // slots is what the backend takes at a time; nil: no limit.

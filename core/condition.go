@@ -81,6 +81,7 @@ const (
 	answered   happeningKind = iota // a probe was good
 	declined                        // a probe said no
 	missed                          // a probe had no answer in time
+	busy                            // a probe could not be sent, because of calls that are answered
 	gone                            // the process or the connection is not there
 	givenUp                         // and is started again rarely
 	opened                          // the session knows where to resume
@@ -118,6 +119,8 @@ func (c condition) step(e happening) (condition, effects) {
 		return c.to(modeDown, e.at, e.err.Error(), ""), effects{end: true}
 	case missed:
 		return c.miss(e.at)
+	case busy:
+		c.heard, c.missed, c.suspect = e.at, 0, false
 	case gone:
 		return c.lose(modeDown, e)
 	case givenUp:
@@ -129,6 +132,9 @@ func (c condition) step(e happening) (condition, effects) {
 	case caughtUp:
 		if c.mode == modeCopying || c.mode == modeLagging {
 			return c.to(modeReady, e.at, "", ""), effects{}
+		}
+		if c.mode == modeReady {
+			c.detail = ""
 		}
 	case fellBehind:
 		if c.mode == modeReady {

@@ -43,6 +43,10 @@ func (k *link) mend(ctx context.Context, standing ports.Standing, plan *course) 
 			return ports.Errorf(ports.Unavailable, "local store", "take back what followers hold: %v", err)
 		}
 		plan.note += fmt.Sprintf("; %d records of family %s were taken back from other backends", rows, f)
+		if standing.Marks[f].Seq > 0 {
+			k.copyAgain(f)
+			plan.note += ", removals since the older copy are undone"
+		}
 		if from := max(span.From, complete(sources)+1); from > span.To {
 			delete(plan.lost, f)
 		} else {
@@ -50,6 +54,16 @@ func (k *link) mend(ctx context.Context, standing ports.Standing, plan *course) 
 		}
 	}
 	return nil
+}
+
+// copyAgain has every follower copied from zero: a record that was removed since an older copy was made is back in it, and
+// nothing but its absence in the followers tells of the removal.
+func (k *link) copyAgain(f ports.Family) {
+	for _, w := range k.follows {
+		if w.family.name == f {
+			w.startOver("the local store was mended")
+		}
+	}
 }
 
 // sources lists the followers that hold more than a Seq, the one that has most last.

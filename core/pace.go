@@ -13,7 +13,7 @@ type pace struct {
 	committed uint64 // what the local store had of this host's writes at the last page,
 	at        uint64 // and what the follower had
 	busy      bool   // callers wrote since
-	gains     bool   // and the follower came closer
+	gains     bool   // and the follower came closer by as much again
 }
 
 const (
@@ -43,7 +43,7 @@ func (p *pace) rest(took time.Duration) time.Duration {
 
 // rows is the limit of the next page.
 func (p *pace) rows() int {
-	if p.busy {
+	if p.busy && p.gains {
 		return min(p.limit, busyLimit)
 	}
 	return p.limit
@@ -51,13 +51,13 @@ func (p *pace) rows() int {
 
 // took makes the next page as large as the store takes in the time that a page may have.
 func (p *pace) took(rows int, took time.Duration, head bool) {
-	target := behindTime
-	if head || p.busy {
-		target = headTime
+	target, least := behindTime, 1
+	if head || p.busy && p.gains { // where a Put takes long whatever it has, smaller ones are no help
+		target, least = headTime, firstLimit
 	}
 	switch {
 	case took > target:
-		p.limit = max(1, p.limit/2)
+		p.limit = max(min(least, p.limit), p.limit/2)
 	case rows >= p.rows() && took < target/2:
 		p.limit = min(2*p.limit, ports.MaxBatchEntries)
 	}

@@ -17,8 +17,8 @@ func TestAFollowerRestsForCallersAndStillGains(t *testing.T) {
 		"nobody writes":           {0, 500, 40 * time.Millisecond, 0, 512},
 		"callers write":           {10, 500, 40 * time.Millisecond, 80 * time.Millisecond, busyLimit},
 		"a long page":             {10, 500, time.Second, longestYield, busyLimit},
-		"callers write more":      {300, 500, 40 * time.Millisecond, 0, busyLimit},
-		"nothing is copied":       {10, 0, 40 * time.Millisecond, 0, busyLimit},
+		"callers write more":      {300, 500, 40 * time.Millisecond, 0, 512},
+		"nothing is copied":       {10, 0, 40 * time.Millisecond, 0, 512},
 		"twice as much is copied": {250, 500, 10 * time.Millisecond, 20 * time.Millisecond, busyLimit},
 	} {
 		p := pace{limit: ports.MaxBatchEntries}
@@ -52,5 +52,26 @@ func TestPagesGrowAndShrinkWithTheTimeThatTheyTake(t *testing.T) {
 	}
 	if p.limit != 1 {
 		t.Errorf("a store that takes seconds for a row gets pages of %d", p.limit)
+	}
+}
+
+func TestAFollowerOnASlowDiskStillGains(t *testing.T) {
+	t.Parallel()
+	for _, sync := range []time.Duration{2 * time.Millisecond, 55 * time.Millisecond, 120 * time.Millisecond} {
+		p := pace{limit: firstLimit}
+		committed, at, now := uint64(5000), uint64(0), time.Duration(0)
+		for now < 5*time.Minute && at < committed {
+			p.look(committed, at)
+			n := uint64(p.rows())
+			took := sync + time.Duration(n)*100*time.Microsecond
+			at = min(at+n, committed)
+			p.took(int(n), took, at == committed)
+			d := took + p.rest(took)
+			now += d
+			committed += uint64(d.Seconds() * 300)
+		}
+		if at < committed {
+			t.Errorf("with a sync of %s it is %d behind after five minutes, pages of %d rows", sync, committed-at, p.limit)
+		}
 	}
 }

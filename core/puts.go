@@ -144,6 +144,9 @@ func (s *session) call(ctx context.Context, c chunk, u urgency, position *ports.
 		defer slots.give()
 		applied, err := w.Store.Put(long, batch)
 		cancel()
+		if !unknownOutcome(err) {
+			w.answers(w.host.clock())
+		}
 		got <- answer{applied, err}
 	})
 	timer := time.NewTimer(patience)

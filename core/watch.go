@@ -63,6 +63,10 @@ func (w *follower) probe(ctx context.Context) {
 	defer cancel()
 	slots := w.slots()
 	if err := slots.take(limited, ofProbe); err != nil {
+		if ctx.Err() == nil && w.isBusy(w.host.clock()) {
+			w.tell(happening{kind: busy})
+			return
+		}
 		w.sayProbe(ctx, err)
 		return
 	}
