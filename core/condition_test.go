@@ -25,7 +25,7 @@ var (
 func (k happeningKind) String() string {
 	return map[happeningKind]string{
 		answered: "answered", declined: "declined", missed: "missed", gone: "gone", givenUp: "given up", opened: "opened", caughtUp: "caught up",
-		fellBehind: "fell behind", broke: "broke", stopped: "stopped", stalled: "stalled", awaits: "awaits", needs: "needs", notKept: "not kept", poked: "poked",
+		fellBehind: "fell behind", broke: "broke", stopped: "stopped", stalled: "stalled", awaits: "awaits", busy: "busy", needs: "needs", notKept: "not kept", poked: "poked",
 	}[k]
 }
 
@@ -54,6 +54,7 @@ func TestEveryStateAndHappeningGivesTheStateAndEffectsOfTheTable(t *testing.T) {
 		{happening{kind: declined, err: passing}, "=, down end, = end, down end, down end, down end, down end, down end, down end, down end"},
 		{happening{kind: declined, err: perm}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
 		{happening{kind: declined, err: errNoWrite}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
+		{happening{kind: busy}, "=, =, =, =, =, =, =, =, =, ="},
 		{happening{kind: missed}, "=, =, =, =, =, =, =, =, =, ="},
 		{happening{kind: gone}, "=, down end, = end, down end, down end, down end, down end, down end, down end, = end"},
 		{happening{kind: gone, detail: "another process"}, "=, down end, = end, down end, down end, down end, down end, down end, down end, down end"},
