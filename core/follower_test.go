@@ -74,7 +74,7 @@ var misbehaviours = map[string]misbehaviour{
 		}, within: sign + shows,
 	},
 	"slow": {
-		begin: func(m *mirror) { m.suffers(every(putFate{after: 3 * time.Second})) },
+		begin: func(m *mirror) { m.suffers(every(putFate{after: 4500 * time.Millisecond})) },
 		shows: hasPhase(modeLagging, modeCopying), within: lagAge + shows,
 	},
 	"refusing one record for good": {
