@@ -192,6 +192,7 @@ func TestAPutOfACopyThatTakesEffectTooLateDoesNotStay(t *testing.T) {
 		s.catchesUp("a", time.Second)
 		s.catchesUp("b", time.Second)
 		s.mirror("b").lacks(itemRow("k", "", 0))
+		s.mirror("b").change(func(m *mirror) { m.unfenced = true })
 		n := 0
 		s.mirror("b").suffers(func(b *ports.Batch) putFate {
 			if n++; n == 1 {

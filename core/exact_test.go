@@ -130,6 +130,7 @@ func TestARemovalThatTakesEffectTooLateTakesNothingThatCameSince(t *testing.T) {
 	t.Parallel()
 	repairing(t, []string{"a"}, func(t *testing.T, s *stage) {
 		m := s.mirror("a")
+		m.change(func(m *mirror) { m.unfenced = true })
 		m.has(itemRow("k", "", 1))
 		n := 0
 		m.suffers(func(b *ports.Batch) putFate {

@@ -152,7 +152,7 @@ func (m *mirror) carryOut(b *ports.Batch, what putFate) (ports.Applied, error) {
 
 // isAt says whether a batch is the next one for the store.
 func (m *mirror) isAt(b *ports.Batch) bool {
-	if b.After == nil || m.noPosition {
+	if b.After == nil || m.noPosition || m.unfenced {
 		return true
 	}
 	at := m.disk.position(b.Family)

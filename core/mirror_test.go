@@ -29,6 +29,7 @@ type mirror struct {
 	families   []ports.Family
 	slots      int
 	noPosition bool // it cannot hold one
+	unfenced   bool // it takes a Put wherever it is, as a store does that cannot check its position with the rows
 	keyOnly    bool // it lists nothing
 	loose      bool // it looks at Batch.After when a Put comes, not when a late one takes effect
 

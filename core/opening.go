@@ -21,6 +21,7 @@ func (s *session) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.answers(w.host.clock())
 	if err := w.host.claim(w, position.StoreID); err != nil {
 		return err
 	}

@@ -226,27 +226,6 @@ func TestAnOlderCopyFromBeforeAKeyWasRepairedIsCopiedWhole(t *testing.T) {
 	})
 }
 
-func TestABackupFromJustBeforeAKeyWasRepairedIsNoticed(t *testing.T) {
-	t.Parallel()
-	playWith(t, func(s *stage) { s.follows("mirror") }, func(t *testing.T, s *stage) {
-		m := s.mirror("mirror")
-		m.suffers(onPut("k", putFate{kind: putRefuses, err: ports.Errorf(ports.Invalid, "mirror", "no")}))
-		s.does(upsert("k", "Running"), Done)
-		s.does(upsert("a", "Running"), Done)
-		s.in(2 * time.Second)
-		m.suffers(nil)
-		before := m.look()
-		if _, err := s.host.RetryUnsettled("mirror", ports.Queue, "k"); err != nil {
-			t.Fatal(err)
-		}
-		s.catchesUp("mirror", 5*time.Second)
-		m.kill(func(*mirrorDisk) *mirrorDisk { return before })
-		s.in(10 * time.Second)
-		s.catchesUp("mirror", 5*time.Second)
-		s.equal("mirror")
-	})
-}
-
 // dies is a host that is killed, and another start on what it left.
 func (s *stage) dies() {
 	s.t.Helper()
