@@ -166,6 +166,7 @@ func TestAStoreWithOneSlotThatIsBusyIsNotSuspect(t *testing.T) {
 	playWith(t, func(s *stage) {
 		s.follows("mirror", func(m *mirror) { m.slots = 1 })
 	}, func(t *testing.T, s *stage) {
+		s.does(upsert("first", "Running"), Done)
 		s.catchesUp("mirror", 5*time.Second)
 		m := s.mirror("mirror")
 		m.suffers(every(putFate{after: 3 * time.Second}))
