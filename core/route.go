@@ -162,7 +162,7 @@ func (w *follower) serves(key string, need uint64) bool {
 // byFresh is what a head is compared with: fresh, and nothing else.
 func byFresh(w *follower) ports.Position { return w.fresh }
 
-// furthest gives the followers of the route that can be reached, the one that has most first. One that is known to lack a key
+// furthest gives the followers of a family that can be reached, the one that has most first. One that is known to lack a key
 // comes last.
 func (h *Host) furthest(name ports.Family, key string) []*follower {
 	type candidate struct {
@@ -173,7 +173,7 @@ func (h *Host) furthest(name ports.Family, key string) []*follower {
 	var all []candidate
 	for _, w := range h.follows {
 		w.mu.Lock()
-		reachable := w.family.name == name && slices.Contains(h.route, w.Name) && w.cond.mode.up() && !w.cond.suspect
+		reachable := w.family.name == name && w.cond.mode.up() && !w.cond.suspect
 		has := max(w.fresh.Seqs[h.hostID], w.mark.Position.Seqs[h.hostID])
 		w.mu.Unlock()
 		if reachable {

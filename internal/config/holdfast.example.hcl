@@ -27,7 +27,8 @@ ack = "local"
 
 # Which backends answer reads, most preferred first, by their names. "local" always means the backend with local = true.
 # A backend that is away or behind is passed over. Default: "databeacon" and "beacon", where backends of these names are
-# configured, then "local". A mirror of another name is read only where the route names it.
+# configured, then "local". A mirror of another name is read where the route names it, and when
+# nobody else answers.
 #route = ["mirror", "local"]
 
 # Where the plugins are: holdfast-backend-KIND for each kind of backend. Default: plugins/ beside the binary.
