@@ -59,10 +59,13 @@ func (w *follower) probe(ctx context.Context) {
 	if !w.describe(ctx) {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, probeDeadline)
-	defer cancel()
 	slots := w.slots()
-	if err := slots.take(limited, ofProbe); err != nil {
+	waiting, enough := context.WithTimeout(ctx, probeDeadline)
+	err := slots.take(waiting, ofProbe)
+	enough()
+	limited, cancel := context.WithTimeout(ctx, probeDeadline) // its own time, however late its turn came
+	defer cancel()
+	if err != nil {
 		if ctx.Err() == nil && w.isBusy(w.host.clock()) {
 			w.tell(happening{kind: busy})
 			return
@@ -71,7 +74,7 @@ func (w *follower) probe(ctx context.Context) {
 		return
 	}
 	defer slots.give()
-	err := w.Store.Probe(limited, w.family.name)
+	err = w.Store.Probe(limited, w.family.name)
 	w.sayProbe(ctx, err)
 	if err == nil && w.mode().takes() {
 		w.checkStore(limited)
