@@ -74,9 +74,14 @@ func (h *Host) Hold(t testing.TB, name string) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	running := h.Signal(t.Context(), name, syscall.SIGKILL)
+	_, err := h.Backend(t.Context(), name)
+	running := err == nil
 	if err := await(func() error {
-		if pids := h.pidsOf(name); len(pids) > 0 {
+		pids := h.pidsOf(name)
+		for _, pid := range pids { // again and again: one may just be started
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if len(pids) > 0 {
 			return fmt.Errorf("processes of %s: %v", name, pids)
 		}
 		if b, err := h.Backend(t.Context(), name); running && (err != nil || b.State == "bootstrapped") {
