@@ -241,8 +241,13 @@ func (s *stage) dies() {
 
 func TestALatePutOfAKilledHostDoesNotOverwriteWhatChangedSince(t *testing.T) {
 	t.Parallel()
-	for _, slots := range []int{0, 3} {
-		playWith(t, func(s *stage) { s.follows("mirror", func(m *mirror) { m.slots = slots }) }, func(t *testing.T, s *stage) {
+	for _, c := range []struct {
+		slots      int
+		noPosition bool
+	}{{0, false}, {3, false}, {0, true}, {3, true}} {
+		playWith(t, func(s *stage) {
+			s.follows("mirror", func(m *mirror) { m.slots, m.noPosition = c.slots, c.noPosition })
+		}, func(t *testing.T, s *stage) {
 			m := s.mirror("mirror")
 			s.does(upsert("z", "Running"), Done)
 			s.catchesUp("mirror", 5*time.Second)
@@ -260,7 +265,7 @@ func TestALatePutOfAKilledHostDoesNotOverwriteWhatChangedSince(t *testing.T) {
 			s.in(3 * time.Minute)
 			s.catchesUp("mirror", time.Second)
 			for _, d := range s.differences("mirror") {
-				t.Errorf("%d slots: %s", slots, d)
+				t.Errorf("%+v: %s", c, d)
 			}
 		})
 	}

@@ -153,7 +153,11 @@ func (s *session) put(ctx context.Context, page *ports.ChangePage) error {
 		// A Put of the host before this one may still be on its way with any of these keys.
 		w.keys.doubt(send, "a host ended while a Put had no answer", began)
 		s.next = time.Time{}
-		s.begin.doubtful = !after.Covers(s.begin.reached)
+		if s.at.StoreID != "" {
+			s.begin.doubtful = !after.Covers(s.begin.reached) // the rest is fenced by the position
+		} else {
+			s.begin.doubtful = began.Before(w.host.started.Add(doubtFor))
+		}
 	}
 	u := ofCatchUp
 	if page.End != nil {
