@@ -93,10 +93,10 @@ var blows = []blow{
 }
 
 func TestWhateverHappensAllBecomeEqualAndNothingIsLost(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("HOLDFAST_SOAK") == "" {
 		t.Skip("is long")
 	}
-	t.Parallel()
 	for range 10 {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

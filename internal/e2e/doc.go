@@ -7,6 +7,15 @@
 //	host.Restart(t)
 //	e2e.Compare(t, host.Client(), model)
 //
+// Mirrored gives the host further SQLite files beside its local store, each of which a test may kill, freeze and take away
+// alone:
+//
+//	host := e2e.StartWith(t, e2e.Mirrored("mirror"))
+//	host.Hold(t, "mirror")                     // killed, and not to be started
+//	host.Free(t, "mirror")
+//	host.AwaitEqual(t)
+//	host.Verify(t, "local", "mirror")
+//
 // HOLDFAST_BIN names a built binary, with plugins/ beside it; without it the host and the sqlite plugin are built.
 // HOLDFAST_SOAK=1 makes the tests that kill at random moments long.
 package e2e
