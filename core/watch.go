@@ -31,8 +31,8 @@ func (w *follower) watch(ctx context.Context) {
 			next = now
 		case !now.Before(next):
 			w.probe(ctx)
-			if next = w.host.clock().Add(probeEvery); !w.mode().up() {
-				next = w.host.clock().Add(probeAway)
+			if next = now.Add(probeEvery); !w.mode().up() {
+				next = now.Add(probeAway)
 			}
 		}
 		if health.Running {
