@@ -38,6 +38,7 @@ type follower struct {
 	sample   moment             // for its age
 	copied   uint64
 	only     *int64
+	logged   map[string]time.Time // what the log had last, and when
 	lastErr  string
 	lastErrs time.Time
 
@@ -122,18 +123,35 @@ func (w *follower) tell(e happening) {
 	}
 }
 
-// logChange says what an operator wants to know: that a follower went away or needs somebody, and that it is back.
+// logChange says what an operator wants to know: that a follower went away or needs somebody, and that it is back. One that comes
+// and goes is not told each time; the status counts.
 func (w *follower) logChange(before, after condition, at time.Time) {
 	log := w.host.log.With("name", w.Name, "family", w.family.name)
 	switch {
 	case after.mode == before.mode:
-	case after.mode == modeError:
+	case after.mode == modeError && w.mayTell("error "+after.detail, at):
 		log.Error("a backend needs somebody; the others go on", "reason", after.detail, "remedy", after.remedy)
-	case before.mode.takes() && !after.mode.up():
+	case before.mode != modeError && !after.mode.up() && after.detail != "" && after.mode != modeUnassigned && w.mayTell("away", at):
 		log.Warn("a backend is away; it is brought up to date when it is back", "reason", after.detail)
-	case after.mode == modeReady && before.mode == modeCopying && at.Sub(w.host.started) > quietOutage:
+	case after.mode == modeReady && before.mode == modeCopying && at.Sub(w.host.started) > quietOutage && w.mayTell("back", at):
 		log.Info("a backend has everything")
 	}
+}
+
+// tellAgain is how long the same is not told again in the log.
+const tellAgain = 5 * time.Minute
+
+func (w *follower) mayTell(what string, at time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if last, told := w.logged[what]; told && at.Sub(last) < tellAgain {
+		return false
+	}
+	if w.logged == nil || len(w.logged) > 16 {
+		w.logged = map[string]time.Time{}
+	}
+	w.logged[what] = at
+	return true
 }
 
 func notify(c chan struct{}) {

@@ -108,7 +108,7 @@ func (a *API) verify(w http.ResponseWriter, r *http.Request, who caller) {
 	done, err := last(a, w, r, "Verification", func(ctx context.Context, tell func(core.Progress)) (core.Verification, error) {
 		return a.host.Verify(ctx, first, second, tell)
 	})
-	a.note(err, "two backends are compared", "a", first, "b", second, "equal", done.Equal(), "actor", who.name)
+	a.note(err, "two backends are compared", "a", first, "b", second, "equal", err == nil && done.Equal(), "actor", who.name)
 }
 
 // copy brings what one backend has to another.
