@@ -247,7 +247,7 @@ func TestAnInterruptedAdoptionIsSimplyRunAgain(t *testing.T) {
 	t.Parallel()
 	repairing(t, []string{"a"}, func(t *testing.T, s *stage) {
 		s.mirror("a").has(history(30)...)
-		s.store.suffers(func(*ports.CommitBatch) fate { return fate{after: 400 * time.Millisecond} })
+		s.store.suffers(func(*ports.CommitBatch) fate { return fate{after: 1500 * time.Millisecond} })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()

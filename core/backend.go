@@ -35,6 +35,12 @@ func (b *backend) isBusy(now time.Time) bool {
 	return now.Sub(b.heard) <= putDeadline+probeDeadline
 }
 
+// contained says whether nothing of a call outlives the process.
+func (b *backend) contained() bool {
+	d, _ := b.description()
+	return d.Contained
+}
+
 // slots is what the backend takes at a time; nil: no limit.
 func (b *backend) slots() *budget {
 	b.mu.Lock()

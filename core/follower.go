@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/ports"
@@ -45,6 +46,8 @@ type follower struct {
 	begin chan struct{} // a session may begin
 	poke  chan struct{} // a key is to be copied, or a copier waits for no reason
 	late  sync.WaitGroup
+
+	unanswered atomic.Int64 // Puts that nobody waits for any more
 }
 
 // moment is a position of the local store, and when it had it.

@@ -29,6 +29,7 @@ type mirror struct {
 	families   []ports.Family
 	slots      int
 	noPosition bool // it cannot hold one
+	contained  bool // nothing of a Put outlives its process
 	unfenced   bool // it takes a Put wherever it is, as a store does that cannot check its position with the rows
 	keyOnly    bool // it lists nothing
 	loose      bool // it looks at Batch.After when a Put comes, not when a late one takes effect
@@ -222,7 +223,7 @@ func (m *mirror) Describe(context.Context) (ports.Description, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return ports.Description{
-		Kind: "mirror", Families: m.families, Slots: m.slots,
+		Kind: "mirror", Families: m.families, Slots: m.slots, Contained: m.contained,
 		Powers: []string{"ItemReader", "EventReader", "AttemptReader", "ManifestReader", "Exporter"},
 	}, nil
 }

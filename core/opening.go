@@ -29,6 +29,9 @@ func (s *session) open(ctx context.Context) error {
 	known := w.mark
 	known.Putting = w.doubtful // by a host before this one: what this one does it knows itself
 	s.begin = startOf(known, w.met, position)
+	if w.contained() { // what a host before this one sent has ended, or finds that the position moved
+		s.begin.doubtful = false
+	}
 	if w.zero != "" {
 		s.begin.from, s.begin.why = ports.Position{StoreID: position.StoreID}, w.zero
 	}
@@ -51,6 +54,9 @@ func (s *session) open(ctx context.Context) error {
 	w.mark.Position, w.mark.Putting, w.met, w.dirty = s.at, true, true, true
 	w.stored, w.fresh = position, ports.Position{}
 	w.mu.Unlock()
+	if w.contained() && w.unanswered.Load() == 0 {
+		w.keys.allOver()
+	}
 	if s.begin.why != "" {
 		w.host.log.Info("everything is copied again", "name", w.Name, "family", w.family.name, "reason", s.begin.why)
 		w.keys.retry("")

@@ -154,7 +154,7 @@ func (s *session) call(ctx context.Context, c chunk, u urgency, position *ports.
 	why := "a Put had no answer in time"
 	select {
 	case a := <-got:
-		if unknownOutcome(a.err) {
+		if w.mayTakeEffect(a.err) {
 			w.keys.doubt(c.without(max(a.applied.Done, 0), "").groups, "a Put ended without an answer: "+a.err.Error(), sent)
 		}
 		return a.applied, a.err
@@ -163,8 +163,10 @@ func (s *session) call(ctx context.Context, c chunk, u urgency, position *ports.
 		why = "the host stopped waiting for a Put"
 	}
 	w.keys.doubt(c.groups, why, sent)
+	w.unanswered.Add(1)
 	w.late.Go(func() {
-		if a := <-got; !unknownOutcome(a.err) {
+		defer w.unanswered.Add(-1)
+		if a := <-got; !w.mayTakeEffect(a.err) {
 			w.keys.over(c.groups, sent)
 			notify(w.poke)
 		}
@@ -175,7 +177,12 @@ func (s *session) call(ctx context.Context, c chunk, u urgency, position *ports.
 	return ports.Applied{}, ports.Errorf(ports.Deadline, w.Name, "a Put of %d rows had no answer for %s", len(c.rows), patience)
 }
 
-// unknownOutcome says whether a Put that ended so may still take effect.
+// mayTakeEffect says whether a Put that ended so may do so later.
+func (w *follower) mayTakeEffect(err error) bool {
+	return unknownOutcome(err) && (ports.CodeOf(err) != ports.BackendGone || !w.contained())
+}
+
+// unknownOutcome says whether nobody knows what became of a Put that ended so.
 func unknownOutcome(err error) bool {
 	switch ports.CodeOf(err) {
 	case ports.BackendGone, ports.Deadline, ports.Canceled, ports.Internal:

@@ -259,6 +259,17 @@ func (u *unsettled) over(groups []group, sent time.Time) {
 	}
 }
 
+// allOver says that no Put of before is under way any more: another one settles what is in doubt.
+func (u *unsettled) allOver() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, k := range u.keys {
+		if k.late = 0; k.Kind == ports.InDoubt {
+			k.again = true
+		}
+	}
+}
+
 // discard gives a key up.
 func (u *unsettled) discard(key string, at time.Time) error {
 	u.mu.Lock()

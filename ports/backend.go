@@ -176,6 +176,9 @@ type Description struct {
 	// Slots is how many calls the backend takes at a time, reads and probes included; 0 sets no limit. The host sends Puts
 	// of different keys at the same time only where there are slots for it, and never fills the last one with them.
 	Slots int
+	// Contained says that nothing of a call outlives the process, and that a batch which finds the store elsewhere (Batch.After) has
+	// no effect. Then no key stays in doubt once the process is gone; else a Put without an answer may take effect for a minute.
+	Contained bool
 }
 
 // Option is one setting of a backend, as data: flags, checks, documentation and redaction come from it.

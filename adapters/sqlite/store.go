@@ -53,6 +53,8 @@ func (s *Store) Describe(context.Context) (ports.Description, error) {
 		Powers:   ports.PowersOf(s),
 		Options:  options,
 		Slots:    0, // readers wait for nobody, and writers have one line
+
+		Contained: true,
 	}, nil
 }
 

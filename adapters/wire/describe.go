@@ -8,7 +8,7 @@ import (
 )
 
 func descriptionOut(d ports.Description) *pb.DescribeResponse {
-	m := &pb.DescribeResponse{Kind: d.Kind, Version: d.Version, Summary: d.Summary, Powers: d.Powers, Slots: int64(max(d.Slots, 0))}
+	m := &pb.DescribeResponse{Kind: d.Kind, Version: d.Version, Summary: d.Summary, Powers: d.Powers, Slots: int64(max(d.Slots, 0)), Contained: d.Contained}
 	for _, f := range d.Families {
 		m.Families = append(m.Families, families.out[f])
 	}
@@ -24,7 +24,7 @@ func descriptionOut(d ports.Description) *pb.DescribeResponse {
 // descriptionIn leaves out families and powers that a newer plugin may know and this host does not. An option of an unknown
 // type keeps an empty Type, and whoever checks the configuration says so.
 func descriptionIn(m *pb.DescribeResponse) ports.Description {
-	d := ports.Description{Kind: m.Kind, Version: m.Version, Summary: m.Summary, Powers: m.Powers, Slots: int(max(m.Slots, 0))}
+	d := ports.Description{Kind: m.Kind, Version: m.Version, Summary: m.Summary, Powers: m.Powers, Slots: int(max(m.Slots, 0)), Contained: m.Contained}
 	for _, f := range m.Families {
 		if family, known := families.in[f]; known {
 			d.Families = append(d.Families, family)

@@ -566,7 +566,10 @@ type DescribeResponse struct {
 	Options  []*Option              `protobuf:"bytes,6,rep,name=options,proto3" json:"options,omitempty"`
 	// How many calls it takes at a time, reads and probes included; 0 sets no limit. The host sends Puts of different keys at
 	// the same time only where there are slots for it, and never fills the last one with them.
-	Slots         int64 `protobuf:"varint,7,opt,name=slots,proto3" json:"slots,omitempty"`
+	Slots int64 `protobuf:"varint,7,opt,name=slots,proto3" json:"slots,omitempty"`
+	// Nothing of a call outlives the process, and a batch that finds the store elsewhere (PutRequest.after) has no effect. Then the
+	// host takes no key for being in doubt once the process is gone.
+	Contained     bool `protobuf:"varint,8,opt,name=contained,proto3" json:"contained,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,6 +651,13 @@ func (x *DescribeResponse) GetSlots() int64 {
 		return x.Slots
 	}
 	return 0
+}
+
+func (x *DescribeResponse) GetContained() bool {
+	if x != nil {
+		return x.Contained
+	}
+	return false
 }
 
 // Option is one setting, as data: flags, checks, documentation and redaction come from it.
@@ -3590,7 +3600,7 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\x03R\x05limit\x12\x12\n" +
 	"\x04size\x18\x06 \x01(\x03R\x04size\"\x11\n" +
-	"\x0fDescribeRequest\"\xf8\x01\n" +
+	"\x0fDescribeRequest\"\x96\x02\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
@@ -3598,7 +3608,8 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\bfamilies\x18\x04 \x03(\x0e2\x1b.holdfast.backend.v1.FamilyR\bfamilies\x12\x16\n" +
 	"\x06powers\x18\x05 \x03(\tR\x06powers\x125\n" +
 	"\aoptions\x18\x06 \x03(\v2\x1b.holdfast.backend.v1.OptionR\aoptions\x12\x14\n" +
-	"\x05slots\x18\a \x01(\x03R\x05slots\"\xcd\x01\n" +
+	"\x05slots\x18\a \x01(\x03R\x05slots\x12\x1c\n" +
+	"\tcontained\x18\b \x01(\bR\tcontained\"\xcd\x01\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x1f.holdfast.backend.v1.OptionTypeR\x04type\x12\x18\n" +
