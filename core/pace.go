@@ -33,9 +33,12 @@ func (p *pace) look(committed, at uint64) {
 	p.committed, p.at = committed, at
 }
 
+// yields says whether callers come first: they write, and the follower gains on them all the same.
+func (p *pace) yields() bool { return p.busy && p.gains }
+
 // rest is how long to wait behind a page that took so long: two thirds of the time are the callers'.
 func (p *pace) rest(took time.Duration) time.Duration {
-	if !p.busy || !p.gains {
+	if !p.yields() {
 		return 0
 	}
 	return min(2*took, longestYield)
@@ -43,7 +46,7 @@ func (p *pace) rest(took time.Duration) time.Duration {
 
 // rows is the limit of the next page.
 func (p *pace) rows() int {
-	if p.busy && p.gains {
+	if p.yields() {
 		return min(p.limit, busyLimit)
 	}
 	return p.limit
@@ -52,7 +55,7 @@ func (p *pace) rows() int {
 // took makes the next page as large as the store takes in the time that a page may have.
 func (p *pace) took(rows int, took time.Duration, head bool) {
 	target, least := behindTime, 1
-	if head || p.busy && p.gains { // where a Put takes long whatever it has, smaller ones are no help
+	if head || p.yields() { // where a Put takes long whatever it has, smaller ones are no help
 		target, least = headTime, firstLimit
 	}
 	switch {

@@ -66,7 +66,7 @@ func (s *session) run(ctx context.Context) error {
 			continue
 		}
 		s.pace.look(s.w.family.committed.Load(), s.at.Seqs[s.w.host.hostID])
-		ahead := page.End == nil && !s.pace.busy
+		ahead := page.End == nil && !s.pace.yields()
 		if ahead {
 			pages = s.ask(ctx, page.Through)
 		}
