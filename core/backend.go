@@ -18,7 +18,7 @@ type backend struct {
 	powers  ports.Description
 	budget  *budget
 	storeID string
-	heard   time.Time // when a Put was last answered
+	heard   time.Time // when a Put, or the first question of a session, was last answered
 }
 
 // answers notes that a Put was answered.

@@ -55,8 +55,6 @@ func (h *Host) Copy(ctx context.Context, from, to string, tell func(Progress)) (
 	return c.out, nil
 }
 
-func (h *Host) isLocal(name string) bool { return name == routeLocal || name == h.link.name }
-
 // copying is one copy.
 type copying struct {
 	*Host

@@ -56,9 +56,12 @@ func (f *family) resume(committed uint64) {
 }
 
 // signal tells the commit loop to look again.
-func (f *family) signal() {
+func (f *family) signal() { notify(f.wake) }
+
+// notify lets whoever waits on a channel of room one go on, now or when it next waits.
+func notify(c chan struct{}) {
 	select {
-	case f.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }

@@ -36,7 +36,7 @@ type follower struct {
 	zero     string             // why the next session begins at zero; "" otherwise
 	kept     time.Time          // when mark was last written to the host's state,
 	dirty    bool               // and whether it changed since
-	sample   moment             // for its age
+	had      sample             // the local store's position that it last had, and when: for its age
 	copied   uint64
 	only     *int64
 	logged   map[string]time.Time // what the log had last, and when
@@ -44,16 +44,10 @@ type follower struct {
 	lastErrs time.Time
 
 	begin chan struct{} // a session may begin
-	poke  chan struct{} // a key is to be copied, or a copier waits for no reason
+	poke  chan struct{} // a key is to be copied at once
 	late  sync.WaitGroup
 
 	unanswered atomic.Int64 // Puts that nobody waits for any more
-}
-
-// moment is a position of the local store, and when it had it.
-type moment struct {
-	at  time.Time
-	seq uint64
 }
 
 func newFollower(h *Host, c Follower, shared *backend, f *family) (*follower, error) {
@@ -64,14 +58,14 @@ func newFollower(h *Host, c Follower, shared *backend, f *family) (*follower, er
 	}
 	now := h.clock()
 	w.cond = condition{mode: modeWaiting, since: now, heard: now, detail: "not reached yet"}
-	w.sample = moment{at: now}
+	w.had = sample{at: now}
 	var err error
 	if w.mark, w.met, err = h.state.Follower(c.Name, f.name); err != nil {
 		return nil, err
 	}
 	w.doubtful = w.mark.Putting
 	if w.mark.FreshMs != 0 {
-		w.sample.at = time.UnixMilli(w.mark.FreshMs)
+		w.had.at = time.UnixMilli(w.mark.FreshMs)
 	}
 	return w, w.keys.load()
 }
@@ -157,13 +151,6 @@ func (w *follower) mayTell(what string, at time.Time) bool {
 	return true
 }
 
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 func (w *follower) mode() mode {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,8 +194,11 @@ type needError struct {
 
 func (e *needError) Unwrap() error { return e.error }
 
-// needing says that the host's state takes no more unsettled keys.
+// needing says that the host's state takes no more unsettled keys; any other fault of it may pass.
 func needing(err error) error {
+	if ports.AsError(err).Limit == 0 {
+		return err
+	}
 	return &needError{err, "mend the store, then run `holdfast unsettled retry` for it; see `holdfast unsettled list`"}
 }
 

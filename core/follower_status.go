@@ -33,7 +33,7 @@ func (w *follower) status(now time.Time) FollowerStatus {
 	has := max(w.fresh.Seqs[w.host.hostID], s.Position)
 	if committed > has {
 		s.Behind = committed - has
-		s.BehindMs = max(now.Sub(w.sample.at).Milliseconds(), 0)
+		s.BehindMs = max(now.Sub(w.had.at).Milliseconds(), 0)
 	}
 	return s
 }

@@ -79,7 +79,7 @@ func (s *memoryState) SetUnsettled(name string, f ports.Family, keys []ports.Uns
 		}
 	}
 	if n := len(s.following.unsettled[at]) + more; s.following.room > 0 && more > 0 && n > s.following.room {
-		return ports.Errorf(ports.Full, "memory", "%s would have %d unsettled keys", name, n)
+		return &ports.Error{Code: ports.Full, Op: "memory", Limit: int64(s.following.room), Size: int64(n), Message: name + " would have too many unsettled keys"}
 	}
 	all := maps.Clone(s.following.unsettled[at])
 	for _, u := range keys {

@@ -121,10 +121,7 @@ func (h *Host) AcceptLocal(adopt bool) error {
 	if adopt {
 		k.accept = adopted
 	}
-	select {
-	case k.poke <- struct{}{}:
-	default:
-	}
+	notify(k.poke)
 	return nil
 }
 

@@ -19,7 +19,7 @@ var laneSeed = maphash.MakeSeed()
 func (s *session) putAll(ctx context.Context, groups []group, u urgency, position *ports.Position) error {
 	lanes := s.w.slots().lanes()
 	if lanes == 1 {
-		chunks := chunksOf(groups, s.trial.suspects)
+		chunks := chunksOf(groups, s.w.trial.suspects)
 		for i, c := range chunks {
 			var at *ports.Position
 			if i == len(chunks)-1 {
@@ -39,7 +39,7 @@ func (s *session) putAll(ctx context.Context, groups []group, u urgency, positio
 	all, laneCtx := errgroup.WithContext(ctx)
 	for _, lane := range split {
 		all.Go(func() error {
-			for _, c := range chunksOf(lane, s.trial.suspects) {
+			for _, c := range chunksOf(lane, s.w.trial.suspects) {
 				if err := s.putChunk(laneCtx, c, u, nil); err != nil {
 					return err
 				}
@@ -74,7 +74,7 @@ func (s *session) putChunk(ctx context.Context, c chunk, u urgency, position *po
 		s.w.count(applied.Done)
 		switch {
 		case err == nil:
-			s.trial.passed(c.groups)
+			s.w.trial.passed(c.groups)
 			if position != nil {
 				s.w.told(*position)
 			}

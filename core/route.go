@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -30,7 +31,7 @@ func read[R any](ctx context.Context, h *Host, name ports.Family, key string, in
 	var miss *Answer // of a backend that has everything
 	tried := map[*follower]bool{}
 	for _, backend := range h.route {
-		if backend == routeLocal || backend == h.link.name {
+		if h.isLocal(backend) {
 			if h.hasNow(f, need) {
 				break
 			}
@@ -167,7 +168,7 @@ func byFresh(w *follower) ports.Position { return w.fresh }
 func (h *Host) furthest(name ports.Family, key string) []*follower {
 	type candidate struct {
 		w     *follower
-		lacks bool
+		lacks int // 1 for one that does
 		has   uint64
 	}
 	var all []candidate
@@ -177,17 +178,15 @@ func (h *Host) furthest(name ports.Family, key string) []*follower {
 		has := max(w.fresh.Seqs[h.hostID], w.mark.Position.Seqs[h.hostID])
 		w.mu.Unlock()
 		if reachable {
-			all = append(all, candidate{w, w.keys.kind(key) != "", has})
+			c := candidate{w: w, has: has}
+			if w.keys.kind(key) != "" {
+				c.lacks = 1
+			}
+			all = append(all, c)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int {
-		switch {
-		case a.lacks != b.lacks && a.lacks, a.lacks == b.lacks && a.has < b.has:
-			return 1
-		case a.lacks != b.lacks, a.has > b.has:
-			return -1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(a.lacks, b.lacks), cmp.Compare(b.has, a.has))
 	})
 	var list []*follower
 	for _, c := range all {

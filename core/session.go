@@ -10,9 +10,8 @@ import (
 
 // session is one stretch of copying, from the moment at which a follower's store is found until something breaks.
 type session struct {
-	w     *follower
-	life  context.Context // of the follower: a Put that is not answered outlives the session
-	trial *trial
+	w    *follower
+	life context.Context // of the follower: a Put that is not answered outlives the session
 
 	lives int // starts of the backend's process when the session began: another one may have another store
 	begin start
@@ -24,7 +23,7 @@ type session struct {
 }
 
 func newSession(w *follower, life context.Context) *session {
-	return &session{w: w, life: life, trial: &w.trial, pace: pace{limit: firstLimit}}
+	return &session{w: w, life: life, pace: pace{limit: firstLimit}}
 }
 
 // Numbers of a session.

@@ -68,6 +68,8 @@ func (h *Host) side(ctx context.Context, op, name string) (*side, error) {
 // routeLocal is what the local store is called wherever a backend is named.
 const routeLocal = "local"
 
+func (h *Host) isLocal(name string) bool { return name == routeLocal || name == h.link.name }
+
 // localReady says whether the local store can be asked, as a repair needs it.
 func (h *Host) localReady(op string) error {
 	if p, detail := h.link.now(); p != ready {
@@ -127,7 +129,7 @@ func common(op string, a, b *side) (list []ports.Family, err error) {
 // ends with ctx, and then gives ctx's error.
 func (s *side) ask(ctx context.Context, call func(ctx context.Context) error) error {
 	var since time.Time
-	for pause := firstPause; ; pause = min(pause*2, lastPause) {
+	for wait := firstPause; ; wait = min(wait*2, lastPause) {
 		began := time.Now()
 		err := s.once(ctx, call)
 		switch {
@@ -140,9 +142,7 @@ func (s *side) ask(ctx context.Context, call func(ctx context.Context) error) er
 		case time.Since(since) > awayLimit:
 			return ports.Wrap(ports.Unavailable, s.name, err)
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if pause(ctx, wait); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}

@@ -84,10 +84,10 @@ func (s *session) judge(ctx context.Context, c chunk, suspect bool, err error) e
 	if s.life.Err() != nil || len(c.groups) == 0 || !s.blames(ctx, err) {
 		return err
 	}
-	if ports.CodeOf(err) == ports.Deadline && ctx.Err() == nil && s.trial.hung(suspect) && s.w.Restart != nil {
+	if ports.CodeOf(err) == ports.Deadline && ctx.Err() == nil && s.w.trial.hung(suspect) && s.w.Restart != nil {
 		s.w.Restart("a Put has no answer, and a probe has")
 	}
-	guilty := s.trial.failed(c)
+	guilty := s.w.trial.failed(c)
 	if guilty == "" {
 		return err
 	}

@@ -14,7 +14,7 @@ func (h *Host) ofBackend(name string, f ports.Family) (*follower, error) {
 	if w := h.follower(name, f); w != nil {
 		return w, nil
 	}
-	if name == h.link.name || name == routeLocal {
+	if h.isLocal(name) {
 		return nil, ports.InField(ports.Invalid, "Backend", "%s is the local store, which follows nobody; what it does not take is set aside", name)
 	}
 	return nil, ports.InField(ports.NotFound, "Backend", "%s is no backend; the backends are %s", name, strings.Join(h.backendNames(), ", "))

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -201,4 +202,16 @@ func TestWhatWasInDoubtBeforeAStartWaitsItsWholeMinute(t *testing.T) {
 		s.catchesUp("mirror", time.Second)
 		s.equal("mirror")
 	})
+}
+
+func TestOnlyTheLimitOfUnsettledKeysNeedsAPerson(t *testing.T) {
+	t.Parallel()
+	limit := ports.Error{Code: ports.Full, Limit: ports.MaxUnsettled, Size: ports.MaxUnsettled + 1, Message: "too many"}
+	if need, ok := errors.AsType[*needError](needing(&limit)); !ok || need.remedy == "" {
+		t.Errorf("at the limit: %v", needing(&limit))
+	}
+	disk := ports.Errorf(ports.Full, "state", "no space left on device")
+	if _, ok := errors.AsType[*needError](needing(disk)); ok {
+		t.Error("a full disk is taken for the limit of unsettled keys")
+	}
 }

