@@ -102,14 +102,6 @@ func (c *copying) moved(ctx context.Context, why error) error {
 	return nil
 }
 
-// taken is how many rows are surely in. A count that cannot be is not believed: to put rows again changes nothing.
-func taken(name string, a ports.Applied, rows int, err error) (int, error) {
-	if n := a.Done; n < 0 || n > rows || err == nil && n < rows {
-		return 0, ports.Errorf(ports.Internal, name, "a Put of %d rows was answered as done for %d; its plugin is at fault", rows, n)
-	}
-	return a.Done, err
-}
-
 // apart puts rows of which the store died, or fell silent, one key at a time, and gives up a key that does it alone.
 func (c *copying) apart(ctx context.Context, rows []ports.Row, why error) error {
 	if rows[len(rows)-1].Key == rows[0].Key {

@@ -67,11 +67,8 @@ func (s *session) putChunk(ctx context.Context, c chunk, u urgency, position *po
 			}
 		}
 		applied, err := s.call(ctx, c, u, position)
-		if n := applied.Done; n < 0 || n > len(c.rows) || err == nil && n < len(c.rows) {
-			applied.Done = 0
-			err = ports.Errorf(ports.Internal, s.w.Name, "a Put of %d rows was answered as done for %d", len(c.rows), n)
-		}
-		s.w.count(applied.Done)
+		done, err := taken(s.w.Name, applied, len(c.rows), err)
+		s.w.count(done)
 		switch {
 		case err == nil:
 			s.w.trial.passed(c.groups)
@@ -81,18 +78,26 @@ func (s *session) putChunk(ctx context.Context, c chunk, u urgency, position *po
 			return nil
 		case anotherStore(err):
 			return ports.Errorf(ports.Unavailable, s.w.Name, "another store stands in its place, or an older copy: %v", err)
-		case applied.Done == len(c.rows), !ports.CodeOf(err).Permanent():
-			left := c.without(applied.Done, "")
+		case done == len(c.rows), !ports.CodeOf(err).Permanent():
+			left := c.without(done, "")
 			left.alone = len(left.groups) == 1 && alone()
 			return s.judge(ctx, left, c.alone, err)
 		}
-		row := c.rows[applied.Done]
+		row := c.rows[done]
 		if err := s.refuse(groupOf(c.groups, row.Key), ports.RefusedKey, err); err != nil {
 			return err
 		}
-		c = c.without(applied.Done, row.Key)
+		c = c.without(done, row.Key)
 	}
 	return nil
+}
+
+// taken is how many rows are surely in. A count that cannot be is not believed: to put rows again changes nothing.
+func taken(name string, a ports.Applied, rows int, err error) (int, error) {
+	if n := a.Done; n < 0 || n > rows || err == nil && n < rows {
+		return 0, ports.Errorf(ports.Internal, name, "a Put of %d rows was answered as done for %d; its plugin is at fault", rows, n)
+	}
+	return a.Done, err
 }
 
 // refuse makes a key unsettled.
