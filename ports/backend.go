@@ -179,6 +179,13 @@ type Description struct {
 	// Contained says that nothing of a call outlives the process, and that a batch which finds the store elsewhere (Batch.After) has
 	// no effect. Then no key stays in doubt once the process is gone; else a Put without an answer may take effect for a minute.
 	Contained bool
+	OptOuts   []OptOut // what of the contract the backend does not keep, on purpose
+}
+
+// OptOut is a part of the contract that a backend does not keep. A power that is not declared needs none.
+type OptOut struct {
+	Of     string // a topic of the conformance suite, or one case of it: "durability", "put/position"
+	Reason string // one sentence for people
 }
 
 // Option is one setting of a backend, as data: flags, checks, documentation and redaction come from it.

@@ -18,6 +18,9 @@ func descriptionOut(d ports.Description) *pb.DescribeResponse {
 			Help: o.Help, Example: o.Example,
 		})
 	}
+	for _, o := range d.OptOuts {
+		m.OptOuts = append(m.OptOuts, &pb.OptOut{Of: o.Of, Reason: o.Reason})
+	}
 	return m
 }
 
@@ -35,6 +38,9 @@ func descriptionIn(m *pb.DescribeResponse) ports.Description {
 			Name: o.Name, Type: optionTypes.in[o.Type], Default: o.Default, Required: o.Required, Secret: o.Secret,
 			Help: o.Help, Example: o.Example,
 		})
+	}
+	for _, o := range m.OptOuts {
+		d.OptOuts = append(d.OptOuts, ports.OptOut{Of: o.Of, Reason: o.Reason})
 	}
 	return d
 }

@@ -157,6 +157,7 @@ func TestADescriptionDeclaresThePowersThatTheBackendHas(t *testing.T) {
 	said := ports.Description{
 		Kind: "tape", Version: "1.2", Summary: "Keeps history on tape.", Families: ports.Families, Slots: 3,
 		Options: []ports.Option{{Name: "path", Type: ports.OptionString, Default: "x", Required: true, Secret: true, Help: "h", Example: "e"}},
+		OptOuts: []ports.OptOut{{Of: "put/position", Reason: "A tape has no place for one."}},
 	}
 	store := &script{describe: func() (ports.Description, error) { return said, nil }}
 	client, _ := connect(t, store)

@@ -569,7 +569,9 @@ type DescribeResponse struct {
 	Slots int64 `protobuf:"varint,7,opt,name=slots,proto3" json:"slots,omitempty"`
 	// Nothing of a call outlives the process, and a batch that finds the store elsewhere (PutRequest.after) has no effect. Then the
 	// host takes no key for being in doubt once the process is gone.
-	Contained     bool `protobuf:"varint,8,opt,name=contained,proto3" json:"contained,omitempty"`
+	Contained bool `protobuf:"varint,8,opt,name=contained,proto3" json:"contained,omitempty"`
+	// What of the contract the plugin does not do. A power that is not listed needs no opt-out.
+	OptOuts       []*OptOut `protobuf:"bytes,9,rep,name=opt_outs,json=optOuts,proto3" json:"opt_outs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -660,6 +662,66 @@ func (x *DescribeResponse) GetContained() bool {
 	return false
 }
 
+func (x *DescribeResponse) GetOptOuts() []*OptOut {
+	if x != nil {
+		return x.OptOuts
+	}
+	return nil
+}
+
+// OptOut is a part of the contract that a plugin does not keep, on purpose. The conformance suite leaves it out and says so.
+type OptOut struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Of            string                 `protobuf:"bytes,1,opt,name=of,proto3" json:"of,omitempty"`         // a topic of the suite, or one case of it: "durability", "put/position"
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // one sentence for people
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OptOut) Reset() {
+	*x = OptOut{}
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OptOut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OptOut) ProtoMessage() {}
+
+func (x *OptOut) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OptOut.ProtoReflect.Descriptor instead.
+func (*OptOut) Descriptor() ([]byte, []int) {
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *OptOut) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
+}
+
+func (x *OptOut) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Option is one setting, as data: flags, checks, documentation and redaction come from it.
 type Option struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -676,7 +738,7 @@ type Option struct {
 
 func (x *Option) Reset() {
 	*x = Option{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[3]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +750,7 @@ func (x *Option) String() string {
 func (*Option) ProtoMessage() {}
 
 func (x *Option) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[3]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +763,7 @@ func (x *Option) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Option.ProtoReflect.Descriptor instead.
 func (*Option) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{3}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Option) GetName() string {
@@ -764,7 +826,7 @@ type ConfigureRequest struct {
 
 func (x *ConfigureRequest) Reset() {
 	*x = ConfigureRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[4]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -776,7 +838,7 @@ func (x *ConfigureRequest) String() string {
 func (*ConfigureRequest) ProtoMessage() {}
 
 func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[4]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -789,7 +851,7 @@ func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{4}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ConfigureRequest) GetName() string {
@@ -821,7 +883,7 @@ type ConfigureResponse struct {
 
 func (x *ConfigureResponse) Reset() {
 	*x = ConfigureResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[5]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +895,7 @@ func (x *ConfigureResponse) String() string {
 func (*ConfigureResponse) ProtoMessage() {}
 
 func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[5]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +908,7 @@ func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{5}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{6}
 }
 
 type ProbeRequest struct {
@@ -858,7 +920,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[6]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +932,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[6]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +945,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{6}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ProbeRequest) GetFamily() Family {
@@ -901,7 +963,7 @@ type ProbeResponse struct {
 
 func (x *ProbeResponse) Reset() {
 	*x = ProbeResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[7]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +975,7 @@ func (x *ProbeResponse) String() string {
 func (*ProbeResponse) ProtoMessage() {}
 
 func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[7]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +988,7 @@ func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeResponse.ProtoReflect.Descriptor instead.
 func (*ProbeResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{7}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{8}
 }
 
 type PositionRequest struct {
@@ -938,7 +1000,7 @@ type PositionRequest struct {
 
 func (x *PositionRequest) Reset() {
 	*x = PositionRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[8]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +1012,7 @@ func (x *PositionRequest) String() string {
 func (*PositionRequest) ProtoMessage() {}
 
 func (x *PositionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[8]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1025,7 @@ func (x *PositionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PositionRequest.ProtoReflect.Descriptor instead.
 func (*PositionRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{8}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PositionRequest) GetFamily() Family {
@@ -982,7 +1044,7 @@ type PositionResponse struct {
 
 func (x *PositionResponse) Reset() {
 	*x = PositionResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[9]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1056,7 @@ func (x *PositionResponse) String() string {
 func (*PositionResponse) ProtoMessage() {}
 
 func (x *PositionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[9]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1069,7 @@ func (x *PositionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PositionResponse.ProtoReflect.Descriptor instead.
 func (*PositionResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{9}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PositionResponse) GetPosition() *Position {
@@ -1029,7 +1091,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[10]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1041,7 +1103,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[10]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1054,7 +1116,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{10}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Position) GetStoreId() string {
@@ -1103,7 +1165,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[11]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1177,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[11]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1190,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{11}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Row) GetKind() Kind {
@@ -1244,7 +1306,7 @@ type PutRequest struct {
 
 func (x *PutRequest) Reset() {
 	*x = PutRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[12]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1318,7 @@ func (x *PutRequest) String() string {
 func (*PutRequest) ProtoMessage() {}
 
 func (x *PutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[12]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1331,7 @@ func (x *PutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutRequest.ProtoReflect.Descriptor instead.
 func (*PutRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{12}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PutRequest) GetFamily() Family {
@@ -1310,7 +1372,7 @@ type PutResponse struct {
 
 func (x *PutResponse) Reset() {
 	*x = PutResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[13]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1384,7 @@ func (x *PutResponse) String() string {
 func (*PutResponse) ProtoMessage() {}
 
 func (x *PutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[13]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1397,7 @@ func (x *PutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutResponse.ProtoReflect.Descriptor instead.
 func (*PutResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{13}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PutResponse) GetDone() int64 {
@@ -1361,7 +1423,7 @@ type StandRequest struct {
 
 func (x *StandRequest) Reset() {
 	*x = StandRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[14]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1435,7 @@ func (x *StandRequest) String() string {
 func (*StandRequest) ProtoMessage() {}
 
 func (x *StandRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[14]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1448,7 @@ func (x *StandRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandRequest.ProtoReflect.Descriptor instead.
 func (*StandRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{14}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StandRequest) GetHostId() string {
@@ -1408,7 +1470,7 @@ type StandResponse struct {
 
 func (x *StandResponse) Reset() {
 	*x = StandResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[15]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1420,7 +1482,7 @@ func (x *StandResponse) String() string {
 func (*StandResponse) ProtoMessage() {}
 
 func (x *StandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[15]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1433,7 +1495,7 @@ func (x *StandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandResponse.ProtoReflect.Descriptor instead.
 func (*StandResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{15}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StandResponse) GetStoreId() string {
@@ -1476,7 +1538,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[16]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1550,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[16]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1563,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{16}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Mark) GetFamily() Family {
@@ -1539,7 +1601,7 @@ type OpenRequest struct {
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[17]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +1613,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[17]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1626,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{17}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *OpenRequest) GetHostId() string {
@@ -1617,7 +1679,7 @@ type OpenResponse struct {
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[18]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1691,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[18]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1704,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{18}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{19}
 }
 
 // Epoch is one start of a journal.
@@ -1657,7 +1719,7 @@ type Epoch struct {
 
 func (x *Epoch) Reset() {
 	*x = Epoch{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[19]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1731,7 @@ func (x *Epoch) String() string {
 func (*Epoch) ProtoMessage() {}
 
 func (x *Epoch) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[19]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1744,7 @@ func (x *Epoch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Epoch.ProtoReflect.Descriptor instead.
 func (*Epoch) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{19}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Epoch) GetFamily() Family {
@@ -1717,7 +1779,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[20]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1791,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[20]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1804,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{20}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Resume) GetFamily() Family {
@@ -1781,7 +1843,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[21]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1793,7 +1855,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[21]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1806,7 +1868,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{21}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Entry) GetSeq() uint64 {
@@ -1916,7 +1978,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[22]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +1990,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[22]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2003,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{22}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CommitRequest) GetId() uint64 {
@@ -1998,7 +2060,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[23]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2072,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[23]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2085,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{23}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CommitResponse) GetId() uint64 {
@@ -2058,7 +2120,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[24]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2132,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[24]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2145,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{24}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Decision) GetSeq() uint64 {
@@ -2121,7 +2183,7 @@ type ChangesRequest struct {
 
 func (x *ChangesRequest) Reset() {
 	*x = ChangesRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[25]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2195,7 @@ func (x *ChangesRequest) String() string {
 func (*ChangesRequest) ProtoMessage() {}
 
 func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[25]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2208,7 @@ func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangesRequest.ProtoReflect.Descriptor instead.
 func (*ChangesRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{25}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ChangesRequest) GetFamily() Family {
@@ -2197,7 +2259,7 @@ type ChangesResponse struct {
 
 func (x *ChangesResponse) Reset() {
 	*x = ChangesResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[26]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2271,7 @@ func (x *ChangesResponse) String() string {
 func (*ChangesResponse) ProtoMessage() {}
 
 func (x *ChangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[26]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2284,7 @@ func (x *ChangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangesResponse.ProtoReflect.Descriptor instead.
 func (*ChangesResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{26}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChangesResponse) GetRows() []*Row {
@@ -2266,7 +2328,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[27]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2278,7 +2340,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[27]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2291,7 +2353,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{27}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Cursor) GetSort() string {
@@ -2334,7 +2396,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[28]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2408,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[28]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2421,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{28}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Page) GetRows() []*Row {
@@ -2392,7 +2454,7 @@ type ItemRequest struct {
 
 func (x *ItemRequest) Reset() {
 	*x = ItemRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[29]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2466,7 @@ func (x *ItemRequest) String() string {
 func (*ItemRequest) ProtoMessage() {}
 
 func (x *ItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[29]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2479,7 @@ func (x *ItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemRequest.ProtoReflect.Descriptor instead.
 func (*ItemRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{29}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ItemRequest) GetKey() string {
@@ -2436,7 +2498,7 @@ type ItemResponse struct {
 
 func (x *ItemResponse) Reset() {
 	*x = ItemResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[30]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2448,7 +2510,7 @@ func (x *ItemResponse) String() string {
 func (*ItemResponse) ProtoMessage() {}
 
 func (x *ItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[30]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2461,7 +2523,7 @@ func (x *ItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemResponse.ProtoReflect.Descriptor instead.
 func (*ItemResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{30}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ItemResponse) GetRow() *Row {
@@ -2496,7 +2558,7 @@ type ItemsRequest struct {
 
 func (x *ItemsRequest) Reset() {
 	*x = ItemsRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[31]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2570,7 @@ func (x *ItemsRequest) String() string {
 func (*ItemsRequest) ProtoMessage() {}
 
 func (x *ItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[31]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2583,7 @@ func (x *ItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemsRequest.ProtoReflect.Descriptor instead.
 func (*ItemsRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{31}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ItemsRequest) GetStatus() []string {
@@ -2645,7 +2707,7 @@ type ItemsResponse struct {
 
 func (x *ItemsResponse) Reset() {
 	*x = ItemsResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[32]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2657,7 +2719,7 @@ func (x *ItemsResponse) String() string {
 func (*ItemsResponse) ProtoMessage() {}
 
 func (x *ItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[32]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2670,7 +2732,7 @@ func (x *ItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemsResponse.ProtoReflect.Descriptor instead.
 func (*ItemsResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{32}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ItemsResponse) GetPage() *Page {
@@ -2693,7 +2755,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[33]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2767,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[33]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +2780,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{33}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *EventsRequest) GetKey() string {
@@ -2765,7 +2827,7 @@ type EventsResponse struct {
 
 func (x *EventsResponse) Reset() {
 	*x = EventsResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[34]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2777,7 +2839,7 @@ func (x *EventsResponse) String() string {
 func (*EventsResponse) ProtoMessage() {}
 
 func (x *EventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[34]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2790,7 +2852,7 @@ func (x *EventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsResponse.ProtoReflect.Descriptor instead.
 func (*EventsResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{34}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EventsResponse) GetPage() *Page {
@@ -2811,7 +2873,7 @@ type AttemptsRequest struct {
 
 func (x *AttemptsRequest) Reset() {
 	*x = AttemptsRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[35]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +2885,7 @@ func (x *AttemptsRequest) String() string {
 func (*AttemptsRequest) ProtoMessage() {}
 
 func (x *AttemptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[35]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +2898,7 @@ func (x *AttemptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptsRequest.ProtoReflect.Descriptor instead.
 func (*AttemptsRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{35}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AttemptsRequest) GetKey() string {
@@ -2869,7 +2931,7 @@ type AttemptsResponse struct {
 
 func (x *AttemptsResponse) Reset() {
 	*x = AttemptsResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[36]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2881,7 +2943,7 @@ func (x *AttemptsResponse) String() string {
 func (*AttemptsResponse) ProtoMessage() {}
 
 func (x *AttemptsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[36]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2894,7 +2956,7 @@ func (x *AttemptsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptsResponse.ProtoReflect.Descriptor instead.
 func (*AttemptsResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{36}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AttemptsResponse) GetPage() *Page {
@@ -2913,7 +2975,7 @@ type ManifestRequest struct {
 
 func (x *ManifestRequest) Reset() {
 	*x = ManifestRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[37]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2925,7 +2987,7 @@ func (x *ManifestRequest) String() string {
 func (*ManifestRequest) ProtoMessage() {}
 
 func (x *ManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[37]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2938,7 +3000,7 @@ func (x *ManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestRequest.ProtoReflect.Descriptor instead.
 func (*ManifestRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{37}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ManifestRequest) GetKey() string {
@@ -2957,7 +3019,7 @@ type ManifestResponse struct {
 
 func (x *ManifestResponse) Reset() {
 	*x = ManifestResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[38]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2969,7 +3031,7 @@ func (x *ManifestResponse) String() string {
 func (*ManifestResponse) ProtoMessage() {}
 
 func (x *ManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[38]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2982,7 +3044,7 @@ func (x *ManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestResponse.ProtoReflect.Descriptor instead.
 func (*ManifestResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{38}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ManifestResponse) GetRow() *Row {
@@ -3008,7 +3070,7 @@ type ManifestsRequest struct {
 
 func (x *ManifestsRequest) Reset() {
 	*x = ManifestsRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[39]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3082,7 @@ func (x *ManifestsRequest) String() string {
 func (*ManifestsRequest) ProtoMessage() {}
 
 func (x *ManifestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[39]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3095,7 @@ func (x *ManifestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestsRequest.ProtoReflect.Descriptor instead.
 func (*ManifestsRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{39}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ManifestsRequest) GetOperationHash() string {
@@ -3101,7 +3163,7 @@ type ManifestsResponse struct {
 
 func (x *ManifestsResponse) Reset() {
 	*x = ManifestsResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[40]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3113,7 +3175,7 @@ func (x *ManifestsResponse) String() string {
 func (*ManifestsResponse) ProtoMessage() {}
 
 func (x *ManifestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[40]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3126,7 +3188,7 @@ func (x *ManifestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestsResponse.ProtoReflect.Descriptor instead.
 func (*ManifestsResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{40}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ManifestsResponse) GetPage() *Page {
@@ -3147,7 +3209,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[41]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3221,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[41]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3234,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{41}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ExportRequest) GetFamily() Family {
@@ -3205,7 +3267,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[42]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3279,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[42]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3292,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{42}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ExportResponse) GetPage() *Page {
@@ -3250,7 +3312,7 @@ type PruneRequest struct {
 
 func (x *PruneRequest) Reset() {
 	*x = PruneRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[43]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3262,7 +3324,7 @@ func (x *PruneRequest) String() string {
 func (*PruneRequest) ProtoMessage() {}
 
 func (x *PruneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[43]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3275,7 +3337,7 @@ func (x *PruneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PruneRequest.ProtoReflect.Descriptor instead.
 func (*PruneRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{43}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PruneRequest) GetBefore() *timestamppb.Timestamp {
@@ -3305,7 +3367,7 @@ type PruneResponse struct {
 
 func (x *PruneResponse) Reset() {
 	*x = PruneResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[44]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3317,7 +3379,7 @@ func (x *PruneResponse) String() string {
 func (*PruneResponse) ProtoMessage() {}
 
 func (x *PruneResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[44]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3330,7 +3392,7 @@ func (x *PruneResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PruneResponse.ProtoReflect.Descriptor instead.
 func (*PruneResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{44}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PruneResponse) GetItems() int64 {
@@ -3376,7 +3438,7 @@ type SurveyRequest struct {
 
 func (x *SurveyRequest) Reset() {
 	*x = SurveyRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[45]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +3450,7 @@ func (x *SurveyRequest) String() string {
 func (*SurveyRequest) ProtoMessage() {}
 
 func (x *SurveyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[45]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +3463,7 @@ func (x *SurveyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurveyRequest.ProtoReflect.Descriptor instead.
 func (*SurveyRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{45}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{46}
 }
 
 type SurveyResponse struct {
@@ -3415,7 +3477,7 @@ type SurveyResponse struct {
 
 func (x *SurveyResponse) Reset() {
 	*x = SurveyResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[46]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3489,7 @@ func (x *SurveyResponse) String() string {
 func (*SurveyResponse) ProtoMessage() {}
 
 func (x *SurveyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[46]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3502,7 @@ func (x *SurveyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurveyResponse.ProtoReflect.Descriptor instead.
 func (*SurveyResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{46}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SurveyResponse) GetCounts() []*Count {
@@ -3474,7 +3536,7 @@ type Count struct {
 
 func (x *Count) Reset() {
 	*x = Count{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[47]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3486,7 +3548,7 @@ func (x *Count) String() string {
 func (*Count) ProtoMessage() {}
 
 func (x *Count) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[47]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3499,7 +3561,7 @@ func (x *Count) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Count.ProtoReflect.Descriptor instead.
 func (*Count) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{47}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Count) GetKind() Kind {
@@ -3524,7 +3586,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[48]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3536,7 +3598,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[48]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3549,7 +3611,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{48}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{49}
 }
 
 type DrainResponse struct {
@@ -3560,7 +3622,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[49]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3572,7 +3634,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[49]
+	mi := &file_holdfast_backend_v1_backend_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3585,7 +3647,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{49}
+	return file_holdfast_backend_v1_backend_proto_rawDescGZIP(), []int{50}
 }
 
 var File_holdfast_backend_v1_backend_proto protoreflect.FileDescriptor
@@ -3600,7 +3662,7 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\x03R\x05limit\x12\x12\n" +
 	"\x04size\x18\x06 \x01(\x03R\x04size\"\x11\n" +
-	"\x0fDescribeRequest\"\x96\x02\n" +
+	"\x0fDescribeRequest\"\xce\x02\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
@@ -3609,7 +3671,11 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\x06powers\x18\x05 \x03(\tR\x06powers\x125\n" +
 	"\aoptions\x18\x06 \x03(\v2\x1b.holdfast.backend.v1.OptionR\aoptions\x12\x14\n" +
 	"\x05slots\x18\a \x01(\x03R\x05slots\x12\x1c\n" +
-	"\tcontained\x18\b \x01(\bR\tcontained\"\xcd\x01\n" +
+	"\tcontained\x18\b \x01(\bR\tcontained\x126\n" +
+	"\bopt_outs\x18\t \x03(\v2\x1b.holdfast.backend.v1.OptOutR\aoptOuts\"0\n" +
+	"\x06OptOut\x12\x0e\n" +
+	"\x02of\x18\x01 \x01(\tR\x02of\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xcd\x01\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x1f.holdfast.backend.v1.OptionTypeR\x04type\x12\x18\n" +
@@ -3913,7 +3979,7 @@ func file_holdfast_backend_v1_backend_proto_rawDescGZIP() []byte {
 }
 
 var file_holdfast_backend_v1_backend_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_holdfast_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_holdfast_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_holdfast_backend_v1_backend_proto_goTypes = []any{
 	(Family)(0),                   // 0: holdfast.backend.v1.Family
 	(Kind)(0),                     // 1: holdfast.backend.v1.Kind
@@ -3924,155 +3990,157 @@ var file_holdfast_backend_v1_backend_proto_goTypes = []any{
 	(*ErrorDetail)(nil),           // 6: holdfast.backend.v1.ErrorDetail
 	(*DescribeRequest)(nil),       // 7: holdfast.backend.v1.DescribeRequest
 	(*DescribeResponse)(nil),      // 8: holdfast.backend.v1.DescribeResponse
-	(*Option)(nil),                // 9: holdfast.backend.v1.Option
-	(*ConfigureRequest)(nil),      // 10: holdfast.backend.v1.ConfigureRequest
-	(*ConfigureResponse)(nil),     // 11: holdfast.backend.v1.ConfigureResponse
-	(*ProbeRequest)(nil),          // 12: holdfast.backend.v1.ProbeRequest
-	(*ProbeResponse)(nil),         // 13: holdfast.backend.v1.ProbeResponse
-	(*PositionRequest)(nil),       // 14: holdfast.backend.v1.PositionRequest
-	(*PositionResponse)(nil),      // 15: holdfast.backend.v1.PositionResponse
-	(*Position)(nil),              // 16: holdfast.backend.v1.Position
-	(*Row)(nil),                   // 17: holdfast.backend.v1.Row
-	(*PutRequest)(nil),            // 18: holdfast.backend.v1.PutRequest
-	(*PutResponse)(nil),           // 19: holdfast.backend.v1.PutResponse
-	(*StandRequest)(nil),          // 20: holdfast.backend.v1.StandRequest
-	(*StandResponse)(nil),         // 21: holdfast.backend.v1.StandResponse
-	(*Mark)(nil),                  // 22: holdfast.backend.v1.Mark
-	(*OpenRequest)(nil),           // 23: holdfast.backend.v1.OpenRequest
-	(*OpenResponse)(nil),          // 24: holdfast.backend.v1.OpenResponse
-	(*Epoch)(nil),                 // 25: holdfast.backend.v1.Epoch
-	(*Resume)(nil),                // 26: holdfast.backend.v1.Resume
-	(*Entry)(nil),                 // 27: holdfast.backend.v1.Entry
-	(*CommitRequest)(nil),         // 28: holdfast.backend.v1.CommitRequest
-	(*CommitResponse)(nil),        // 29: holdfast.backend.v1.CommitResponse
-	(*Decision)(nil),              // 30: holdfast.backend.v1.Decision
-	(*ChangesRequest)(nil),        // 31: holdfast.backend.v1.ChangesRequest
-	(*ChangesResponse)(nil),       // 32: holdfast.backend.v1.ChangesResponse
-	(*Cursor)(nil),                // 33: holdfast.backend.v1.Cursor
-	(*Page)(nil),                  // 34: holdfast.backend.v1.Page
-	(*ItemRequest)(nil),           // 35: holdfast.backend.v1.ItemRequest
-	(*ItemResponse)(nil),          // 36: holdfast.backend.v1.ItemResponse
-	(*ItemsRequest)(nil),          // 37: holdfast.backend.v1.ItemsRequest
-	(*ItemsResponse)(nil),         // 38: holdfast.backend.v1.ItemsResponse
-	(*EventsRequest)(nil),         // 39: holdfast.backend.v1.EventsRequest
-	(*EventsResponse)(nil),        // 40: holdfast.backend.v1.EventsResponse
-	(*AttemptsRequest)(nil),       // 41: holdfast.backend.v1.AttemptsRequest
-	(*AttemptsResponse)(nil),      // 42: holdfast.backend.v1.AttemptsResponse
-	(*ManifestRequest)(nil),       // 43: holdfast.backend.v1.ManifestRequest
-	(*ManifestResponse)(nil),      // 44: holdfast.backend.v1.ManifestResponse
-	(*ManifestsRequest)(nil),      // 45: holdfast.backend.v1.ManifestsRequest
-	(*ManifestsResponse)(nil),     // 46: holdfast.backend.v1.ManifestsResponse
-	(*ExportRequest)(nil),         // 47: holdfast.backend.v1.ExportRequest
-	(*ExportResponse)(nil),        // 48: holdfast.backend.v1.ExportResponse
-	(*PruneRequest)(nil),          // 49: holdfast.backend.v1.PruneRequest
-	(*PruneResponse)(nil),         // 50: holdfast.backend.v1.PruneResponse
-	(*SurveyRequest)(nil),         // 51: holdfast.backend.v1.SurveyRequest
-	(*SurveyResponse)(nil),        // 52: holdfast.backend.v1.SurveyResponse
-	(*Count)(nil),                 // 53: holdfast.backend.v1.Count
-	(*DrainRequest)(nil),          // 54: holdfast.backend.v1.DrainRequest
-	(*DrainResponse)(nil),         // 55: holdfast.backend.v1.DrainResponse
-	nil,                           // 56: holdfast.backend.v1.Position.SeqsEntry
-	nil,                           // 57: holdfast.backend.v1.ChangesResponse.DroppedEntry
-	(*durationpb.Duration)(nil),   // 58: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
+	(*OptOut)(nil),                // 9: holdfast.backend.v1.OptOut
+	(*Option)(nil),                // 10: holdfast.backend.v1.Option
+	(*ConfigureRequest)(nil),      // 11: holdfast.backend.v1.ConfigureRequest
+	(*ConfigureResponse)(nil),     // 12: holdfast.backend.v1.ConfigureResponse
+	(*ProbeRequest)(nil),          // 13: holdfast.backend.v1.ProbeRequest
+	(*ProbeResponse)(nil),         // 14: holdfast.backend.v1.ProbeResponse
+	(*PositionRequest)(nil),       // 15: holdfast.backend.v1.PositionRequest
+	(*PositionResponse)(nil),      // 16: holdfast.backend.v1.PositionResponse
+	(*Position)(nil),              // 17: holdfast.backend.v1.Position
+	(*Row)(nil),                   // 18: holdfast.backend.v1.Row
+	(*PutRequest)(nil),            // 19: holdfast.backend.v1.PutRequest
+	(*PutResponse)(nil),           // 20: holdfast.backend.v1.PutResponse
+	(*StandRequest)(nil),          // 21: holdfast.backend.v1.StandRequest
+	(*StandResponse)(nil),         // 22: holdfast.backend.v1.StandResponse
+	(*Mark)(nil),                  // 23: holdfast.backend.v1.Mark
+	(*OpenRequest)(nil),           // 24: holdfast.backend.v1.OpenRequest
+	(*OpenResponse)(nil),          // 25: holdfast.backend.v1.OpenResponse
+	(*Epoch)(nil),                 // 26: holdfast.backend.v1.Epoch
+	(*Resume)(nil),                // 27: holdfast.backend.v1.Resume
+	(*Entry)(nil),                 // 28: holdfast.backend.v1.Entry
+	(*CommitRequest)(nil),         // 29: holdfast.backend.v1.CommitRequest
+	(*CommitResponse)(nil),        // 30: holdfast.backend.v1.CommitResponse
+	(*Decision)(nil),              // 31: holdfast.backend.v1.Decision
+	(*ChangesRequest)(nil),        // 32: holdfast.backend.v1.ChangesRequest
+	(*ChangesResponse)(nil),       // 33: holdfast.backend.v1.ChangesResponse
+	(*Cursor)(nil),                // 34: holdfast.backend.v1.Cursor
+	(*Page)(nil),                  // 35: holdfast.backend.v1.Page
+	(*ItemRequest)(nil),           // 36: holdfast.backend.v1.ItemRequest
+	(*ItemResponse)(nil),          // 37: holdfast.backend.v1.ItemResponse
+	(*ItemsRequest)(nil),          // 38: holdfast.backend.v1.ItemsRequest
+	(*ItemsResponse)(nil),         // 39: holdfast.backend.v1.ItemsResponse
+	(*EventsRequest)(nil),         // 40: holdfast.backend.v1.EventsRequest
+	(*EventsResponse)(nil),        // 41: holdfast.backend.v1.EventsResponse
+	(*AttemptsRequest)(nil),       // 42: holdfast.backend.v1.AttemptsRequest
+	(*AttemptsResponse)(nil),      // 43: holdfast.backend.v1.AttemptsResponse
+	(*ManifestRequest)(nil),       // 44: holdfast.backend.v1.ManifestRequest
+	(*ManifestResponse)(nil),      // 45: holdfast.backend.v1.ManifestResponse
+	(*ManifestsRequest)(nil),      // 46: holdfast.backend.v1.ManifestsRequest
+	(*ManifestsResponse)(nil),     // 47: holdfast.backend.v1.ManifestsResponse
+	(*ExportRequest)(nil),         // 48: holdfast.backend.v1.ExportRequest
+	(*ExportResponse)(nil),        // 49: holdfast.backend.v1.ExportResponse
+	(*PruneRequest)(nil),          // 50: holdfast.backend.v1.PruneRequest
+	(*PruneResponse)(nil),         // 51: holdfast.backend.v1.PruneResponse
+	(*SurveyRequest)(nil),         // 52: holdfast.backend.v1.SurveyRequest
+	(*SurveyResponse)(nil),        // 53: holdfast.backend.v1.SurveyResponse
+	(*Count)(nil),                 // 54: holdfast.backend.v1.Count
+	(*DrainRequest)(nil),          // 55: holdfast.backend.v1.DrainRequest
+	(*DrainResponse)(nil),         // 56: holdfast.backend.v1.DrainResponse
+	nil,                           // 57: holdfast.backend.v1.Position.SeqsEntry
+	nil,                           // 58: holdfast.backend.v1.ChangesResponse.DroppedEntry
+	(*durationpb.Duration)(nil),   // 59: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 60: google.protobuf.Timestamp
 }
 var file_holdfast_backend_v1_backend_proto_depIdxs = []int32{
 	2,  // 0: holdfast.backend.v1.ErrorDetail.code:type_name -> holdfast.backend.v1.Code
 	0,  // 1: holdfast.backend.v1.DescribeResponse.families:type_name -> holdfast.backend.v1.Family
-	9,  // 2: holdfast.backend.v1.DescribeResponse.options:type_name -> holdfast.backend.v1.Option
-	3,  // 3: holdfast.backend.v1.Option.type:type_name -> holdfast.backend.v1.OptionType
-	0,  // 4: holdfast.backend.v1.ProbeRequest.family:type_name -> holdfast.backend.v1.Family
-	0,  // 5: holdfast.backend.v1.PositionRequest.family:type_name -> holdfast.backend.v1.Family
-	16, // 6: holdfast.backend.v1.PositionResponse.position:type_name -> holdfast.backend.v1.Position
-	56, // 7: holdfast.backend.v1.Position.seqs:type_name -> holdfast.backend.v1.Position.SeqsEntry
-	1,  // 8: holdfast.backend.v1.Row.kind:type_name -> holdfast.backend.v1.Kind
-	0,  // 9: holdfast.backend.v1.PutRequest.family:type_name -> holdfast.backend.v1.Family
-	17, // 10: holdfast.backend.v1.PutRequest.rows:type_name -> holdfast.backend.v1.Row
-	16, // 11: holdfast.backend.v1.PutRequest.position:type_name -> holdfast.backend.v1.Position
-	16, // 12: holdfast.backend.v1.PutRequest.after:type_name -> holdfast.backend.v1.Position
-	6,  // 13: holdfast.backend.v1.PutResponse.error:type_name -> holdfast.backend.v1.ErrorDetail
-	22, // 14: holdfast.backend.v1.StandResponse.marks:type_name -> holdfast.backend.v1.Mark
-	0,  // 15: holdfast.backend.v1.Mark.family:type_name -> holdfast.backend.v1.Family
-	25, // 16: holdfast.backend.v1.OpenRequest.epochs:type_name -> holdfast.backend.v1.Epoch
-	26, // 17: holdfast.backend.v1.OpenRequest.resume:type_name -> holdfast.backend.v1.Resume
-	58, // 18: holdfast.backend.v1.OpenRequest.retention:type_name -> google.protobuf.Duration
-	0,  // 19: holdfast.backend.v1.Epoch.family:type_name -> holdfast.backend.v1.Family
-	0,  // 20: holdfast.backend.v1.Resume.family:type_name -> holdfast.backend.v1.Family
-	4,  // 21: holdfast.backend.v1.Entry.action:type_name -> holdfast.backend.v1.Action
-	0,  // 22: holdfast.backend.v1.CommitRequest.family:type_name -> holdfast.backend.v1.Family
-	27, // 23: holdfast.backend.v1.CommitRequest.entries:type_name -> holdfast.backend.v1.Entry
-	30, // 24: holdfast.backend.v1.CommitResponse.decisions:type_name -> holdfast.backend.v1.Decision
-	6,  // 25: holdfast.backend.v1.CommitResponse.error:type_name -> holdfast.backend.v1.ErrorDetail
-	5,  // 26: holdfast.backend.v1.Decision.outcome:type_name -> holdfast.backend.v1.Outcome
-	6,  // 27: holdfast.backend.v1.Decision.error:type_name -> holdfast.backend.v1.ErrorDetail
-	0,  // 28: holdfast.backend.v1.ChangesRequest.family:type_name -> holdfast.backend.v1.Family
-	16, // 29: holdfast.backend.v1.ChangesRequest.after:type_name -> holdfast.backend.v1.Position
-	17, // 30: holdfast.backend.v1.ChangesResponse.rows:type_name -> holdfast.backend.v1.Row
-	16, // 31: holdfast.backend.v1.ChangesResponse.through:type_name -> holdfast.backend.v1.Position
-	16, // 32: holdfast.backend.v1.ChangesResponse.end:type_name -> holdfast.backend.v1.Position
-	57, // 33: holdfast.backend.v1.ChangesResponse.dropped:type_name -> holdfast.backend.v1.ChangesResponse.DroppedEntry
-	1,  // 34: holdfast.backend.v1.Cursor.kind:type_name -> holdfast.backend.v1.Kind
-	17, // 35: holdfast.backend.v1.Page.rows:type_name -> holdfast.backend.v1.Row
-	33, // 36: holdfast.backend.v1.Page.next:type_name -> holdfast.backend.v1.Cursor
-	17, // 37: holdfast.backend.v1.ItemResponse.row:type_name -> holdfast.backend.v1.Row
-	33, // 38: holdfast.backend.v1.ItemsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	34, // 39: holdfast.backend.v1.ItemsResponse.page:type_name -> holdfast.backend.v1.Page
-	33, // 40: holdfast.backend.v1.EventsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	34, // 41: holdfast.backend.v1.EventsResponse.page:type_name -> holdfast.backend.v1.Page
-	33, // 42: holdfast.backend.v1.AttemptsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	34, // 43: holdfast.backend.v1.AttemptsResponse.page:type_name -> holdfast.backend.v1.Page
-	17, // 44: holdfast.backend.v1.ManifestResponse.row:type_name -> holdfast.backend.v1.Row
-	33, // 45: holdfast.backend.v1.ManifestsRequest.after:type_name -> holdfast.backend.v1.Cursor
-	34, // 46: holdfast.backend.v1.ManifestsResponse.page:type_name -> holdfast.backend.v1.Page
-	0,  // 47: holdfast.backend.v1.ExportRequest.family:type_name -> holdfast.backend.v1.Family
-	33, // 48: holdfast.backend.v1.ExportRequest.after:type_name -> holdfast.backend.v1.Cursor
-	34, // 49: holdfast.backend.v1.ExportResponse.page:type_name -> holdfast.backend.v1.Page
-	59, // 50: holdfast.backend.v1.PruneRequest.before:type_name -> google.protobuf.Timestamp
-	53, // 51: holdfast.backend.v1.SurveyResponse.counts:type_name -> holdfast.backend.v1.Count
-	1,  // 52: holdfast.backend.v1.Count.kind:type_name -> holdfast.backend.v1.Kind
-	7,  // 53: holdfast.backend.v1.Backend.Describe:input_type -> holdfast.backend.v1.DescribeRequest
-	10, // 54: holdfast.backend.v1.Backend.Configure:input_type -> holdfast.backend.v1.ConfigureRequest
-	12, // 55: holdfast.backend.v1.Backend.Probe:input_type -> holdfast.backend.v1.ProbeRequest
-	14, // 56: holdfast.backend.v1.Backend.Position:input_type -> holdfast.backend.v1.PositionRequest
-	18, // 57: holdfast.backend.v1.Backend.Put:input_type -> holdfast.backend.v1.PutRequest
-	20, // 58: holdfast.backend.v1.Backend.Stand:input_type -> holdfast.backend.v1.StandRequest
-	23, // 59: holdfast.backend.v1.Backend.Open:input_type -> holdfast.backend.v1.OpenRequest
-	28, // 60: holdfast.backend.v1.Backend.Commit:input_type -> holdfast.backend.v1.CommitRequest
-	31, // 61: holdfast.backend.v1.Backend.Changes:input_type -> holdfast.backend.v1.ChangesRequest
-	35, // 62: holdfast.backend.v1.Backend.Item:input_type -> holdfast.backend.v1.ItemRequest
-	37, // 63: holdfast.backend.v1.Backend.Items:input_type -> holdfast.backend.v1.ItemsRequest
-	39, // 64: holdfast.backend.v1.Backend.Events:input_type -> holdfast.backend.v1.EventsRequest
-	41, // 65: holdfast.backend.v1.Backend.Attempts:input_type -> holdfast.backend.v1.AttemptsRequest
-	43, // 66: holdfast.backend.v1.Backend.Manifest:input_type -> holdfast.backend.v1.ManifestRequest
-	45, // 67: holdfast.backend.v1.Backend.Manifests:input_type -> holdfast.backend.v1.ManifestsRequest
-	47, // 68: holdfast.backend.v1.Backend.Export:input_type -> holdfast.backend.v1.ExportRequest
-	49, // 69: holdfast.backend.v1.Backend.Prune:input_type -> holdfast.backend.v1.PruneRequest
-	51, // 70: holdfast.backend.v1.Backend.Survey:input_type -> holdfast.backend.v1.SurveyRequest
-	54, // 71: holdfast.backend.v1.Backend.Drain:input_type -> holdfast.backend.v1.DrainRequest
-	8,  // 72: holdfast.backend.v1.Backend.Describe:output_type -> holdfast.backend.v1.DescribeResponse
-	11, // 73: holdfast.backend.v1.Backend.Configure:output_type -> holdfast.backend.v1.ConfigureResponse
-	13, // 74: holdfast.backend.v1.Backend.Probe:output_type -> holdfast.backend.v1.ProbeResponse
-	15, // 75: holdfast.backend.v1.Backend.Position:output_type -> holdfast.backend.v1.PositionResponse
-	19, // 76: holdfast.backend.v1.Backend.Put:output_type -> holdfast.backend.v1.PutResponse
-	21, // 77: holdfast.backend.v1.Backend.Stand:output_type -> holdfast.backend.v1.StandResponse
-	24, // 78: holdfast.backend.v1.Backend.Open:output_type -> holdfast.backend.v1.OpenResponse
-	29, // 79: holdfast.backend.v1.Backend.Commit:output_type -> holdfast.backend.v1.CommitResponse
-	32, // 80: holdfast.backend.v1.Backend.Changes:output_type -> holdfast.backend.v1.ChangesResponse
-	36, // 81: holdfast.backend.v1.Backend.Item:output_type -> holdfast.backend.v1.ItemResponse
-	38, // 82: holdfast.backend.v1.Backend.Items:output_type -> holdfast.backend.v1.ItemsResponse
-	40, // 83: holdfast.backend.v1.Backend.Events:output_type -> holdfast.backend.v1.EventsResponse
-	42, // 84: holdfast.backend.v1.Backend.Attempts:output_type -> holdfast.backend.v1.AttemptsResponse
-	44, // 85: holdfast.backend.v1.Backend.Manifest:output_type -> holdfast.backend.v1.ManifestResponse
-	46, // 86: holdfast.backend.v1.Backend.Manifests:output_type -> holdfast.backend.v1.ManifestsResponse
-	48, // 87: holdfast.backend.v1.Backend.Export:output_type -> holdfast.backend.v1.ExportResponse
-	50, // 88: holdfast.backend.v1.Backend.Prune:output_type -> holdfast.backend.v1.PruneResponse
-	52, // 89: holdfast.backend.v1.Backend.Survey:output_type -> holdfast.backend.v1.SurveyResponse
-	55, // 90: holdfast.backend.v1.Backend.Drain:output_type -> holdfast.backend.v1.DrainResponse
-	72, // [72:91] is the sub-list for method output_type
-	53, // [53:72] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	10, // 2: holdfast.backend.v1.DescribeResponse.options:type_name -> holdfast.backend.v1.Option
+	9,  // 3: holdfast.backend.v1.DescribeResponse.opt_outs:type_name -> holdfast.backend.v1.OptOut
+	3,  // 4: holdfast.backend.v1.Option.type:type_name -> holdfast.backend.v1.OptionType
+	0,  // 5: holdfast.backend.v1.ProbeRequest.family:type_name -> holdfast.backend.v1.Family
+	0,  // 6: holdfast.backend.v1.PositionRequest.family:type_name -> holdfast.backend.v1.Family
+	17, // 7: holdfast.backend.v1.PositionResponse.position:type_name -> holdfast.backend.v1.Position
+	57, // 8: holdfast.backend.v1.Position.seqs:type_name -> holdfast.backend.v1.Position.SeqsEntry
+	1,  // 9: holdfast.backend.v1.Row.kind:type_name -> holdfast.backend.v1.Kind
+	0,  // 10: holdfast.backend.v1.PutRequest.family:type_name -> holdfast.backend.v1.Family
+	18, // 11: holdfast.backend.v1.PutRequest.rows:type_name -> holdfast.backend.v1.Row
+	17, // 12: holdfast.backend.v1.PutRequest.position:type_name -> holdfast.backend.v1.Position
+	17, // 13: holdfast.backend.v1.PutRequest.after:type_name -> holdfast.backend.v1.Position
+	6,  // 14: holdfast.backend.v1.PutResponse.error:type_name -> holdfast.backend.v1.ErrorDetail
+	23, // 15: holdfast.backend.v1.StandResponse.marks:type_name -> holdfast.backend.v1.Mark
+	0,  // 16: holdfast.backend.v1.Mark.family:type_name -> holdfast.backend.v1.Family
+	26, // 17: holdfast.backend.v1.OpenRequest.epochs:type_name -> holdfast.backend.v1.Epoch
+	27, // 18: holdfast.backend.v1.OpenRequest.resume:type_name -> holdfast.backend.v1.Resume
+	59, // 19: holdfast.backend.v1.OpenRequest.retention:type_name -> google.protobuf.Duration
+	0,  // 20: holdfast.backend.v1.Epoch.family:type_name -> holdfast.backend.v1.Family
+	0,  // 21: holdfast.backend.v1.Resume.family:type_name -> holdfast.backend.v1.Family
+	4,  // 22: holdfast.backend.v1.Entry.action:type_name -> holdfast.backend.v1.Action
+	0,  // 23: holdfast.backend.v1.CommitRequest.family:type_name -> holdfast.backend.v1.Family
+	28, // 24: holdfast.backend.v1.CommitRequest.entries:type_name -> holdfast.backend.v1.Entry
+	31, // 25: holdfast.backend.v1.CommitResponse.decisions:type_name -> holdfast.backend.v1.Decision
+	6,  // 26: holdfast.backend.v1.CommitResponse.error:type_name -> holdfast.backend.v1.ErrorDetail
+	5,  // 27: holdfast.backend.v1.Decision.outcome:type_name -> holdfast.backend.v1.Outcome
+	6,  // 28: holdfast.backend.v1.Decision.error:type_name -> holdfast.backend.v1.ErrorDetail
+	0,  // 29: holdfast.backend.v1.ChangesRequest.family:type_name -> holdfast.backend.v1.Family
+	17, // 30: holdfast.backend.v1.ChangesRequest.after:type_name -> holdfast.backend.v1.Position
+	18, // 31: holdfast.backend.v1.ChangesResponse.rows:type_name -> holdfast.backend.v1.Row
+	17, // 32: holdfast.backend.v1.ChangesResponse.through:type_name -> holdfast.backend.v1.Position
+	17, // 33: holdfast.backend.v1.ChangesResponse.end:type_name -> holdfast.backend.v1.Position
+	58, // 34: holdfast.backend.v1.ChangesResponse.dropped:type_name -> holdfast.backend.v1.ChangesResponse.DroppedEntry
+	1,  // 35: holdfast.backend.v1.Cursor.kind:type_name -> holdfast.backend.v1.Kind
+	18, // 36: holdfast.backend.v1.Page.rows:type_name -> holdfast.backend.v1.Row
+	34, // 37: holdfast.backend.v1.Page.next:type_name -> holdfast.backend.v1.Cursor
+	18, // 38: holdfast.backend.v1.ItemResponse.row:type_name -> holdfast.backend.v1.Row
+	34, // 39: holdfast.backend.v1.ItemsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	35, // 40: holdfast.backend.v1.ItemsResponse.page:type_name -> holdfast.backend.v1.Page
+	34, // 41: holdfast.backend.v1.EventsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	35, // 42: holdfast.backend.v1.EventsResponse.page:type_name -> holdfast.backend.v1.Page
+	34, // 43: holdfast.backend.v1.AttemptsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	35, // 44: holdfast.backend.v1.AttemptsResponse.page:type_name -> holdfast.backend.v1.Page
+	18, // 45: holdfast.backend.v1.ManifestResponse.row:type_name -> holdfast.backend.v1.Row
+	34, // 46: holdfast.backend.v1.ManifestsRequest.after:type_name -> holdfast.backend.v1.Cursor
+	35, // 47: holdfast.backend.v1.ManifestsResponse.page:type_name -> holdfast.backend.v1.Page
+	0,  // 48: holdfast.backend.v1.ExportRequest.family:type_name -> holdfast.backend.v1.Family
+	34, // 49: holdfast.backend.v1.ExportRequest.after:type_name -> holdfast.backend.v1.Cursor
+	35, // 50: holdfast.backend.v1.ExportResponse.page:type_name -> holdfast.backend.v1.Page
+	60, // 51: holdfast.backend.v1.PruneRequest.before:type_name -> google.protobuf.Timestamp
+	54, // 52: holdfast.backend.v1.SurveyResponse.counts:type_name -> holdfast.backend.v1.Count
+	1,  // 53: holdfast.backend.v1.Count.kind:type_name -> holdfast.backend.v1.Kind
+	7,  // 54: holdfast.backend.v1.Backend.Describe:input_type -> holdfast.backend.v1.DescribeRequest
+	11, // 55: holdfast.backend.v1.Backend.Configure:input_type -> holdfast.backend.v1.ConfigureRequest
+	13, // 56: holdfast.backend.v1.Backend.Probe:input_type -> holdfast.backend.v1.ProbeRequest
+	15, // 57: holdfast.backend.v1.Backend.Position:input_type -> holdfast.backend.v1.PositionRequest
+	19, // 58: holdfast.backend.v1.Backend.Put:input_type -> holdfast.backend.v1.PutRequest
+	21, // 59: holdfast.backend.v1.Backend.Stand:input_type -> holdfast.backend.v1.StandRequest
+	24, // 60: holdfast.backend.v1.Backend.Open:input_type -> holdfast.backend.v1.OpenRequest
+	29, // 61: holdfast.backend.v1.Backend.Commit:input_type -> holdfast.backend.v1.CommitRequest
+	32, // 62: holdfast.backend.v1.Backend.Changes:input_type -> holdfast.backend.v1.ChangesRequest
+	36, // 63: holdfast.backend.v1.Backend.Item:input_type -> holdfast.backend.v1.ItemRequest
+	38, // 64: holdfast.backend.v1.Backend.Items:input_type -> holdfast.backend.v1.ItemsRequest
+	40, // 65: holdfast.backend.v1.Backend.Events:input_type -> holdfast.backend.v1.EventsRequest
+	42, // 66: holdfast.backend.v1.Backend.Attempts:input_type -> holdfast.backend.v1.AttemptsRequest
+	44, // 67: holdfast.backend.v1.Backend.Manifest:input_type -> holdfast.backend.v1.ManifestRequest
+	46, // 68: holdfast.backend.v1.Backend.Manifests:input_type -> holdfast.backend.v1.ManifestsRequest
+	48, // 69: holdfast.backend.v1.Backend.Export:input_type -> holdfast.backend.v1.ExportRequest
+	50, // 70: holdfast.backend.v1.Backend.Prune:input_type -> holdfast.backend.v1.PruneRequest
+	52, // 71: holdfast.backend.v1.Backend.Survey:input_type -> holdfast.backend.v1.SurveyRequest
+	55, // 72: holdfast.backend.v1.Backend.Drain:input_type -> holdfast.backend.v1.DrainRequest
+	8,  // 73: holdfast.backend.v1.Backend.Describe:output_type -> holdfast.backend.v1.DescribeResponse
+	12, // 74: holdfast.backend.v1.Backend.Configure:output_type -> holdfast.backend.v1.ConfigureResponse
+	14, // 75: holdfast.backend.v1.Backend.Probe:output_type -> holdfast.backend.v1.ProbeResponse
+	16, // 76: holdfast.backend.v1.Backend.Position:output_type -> holdfast.backend.v1.PositionResponse
+	20, // 77: holdfast.backend.v1.Backend.Put:output_type -> holdfast.backend.v1.PutResponse
+	22, // 78: holdfast.backend.v1.Backend.Stand:output_type -> holdfast.backend.v1.StandResponse
+	25, // 79: holdfast.backend.v1.Backend.Open:output_type -> holdfast.backend.v1.OpenResponse
+	30, // 80: holdfast.backend.v1.Backend.Commit:output_type -> holdfast.backend.v1.CommitResponse
+	33, // 81: holdfast.backend.v1.Backend.Changes:output_type -> holdfast.backend.v1.ChangesResponse
+	37, // 82: holdfast.backend.v1.Backend.Item:output_type -> holdfast.backend.v1.ItemResponse
+	39, // 83: holdfast.backend.v1.Backend.Items:output_type -> holdfast.backend.v1.ItemsResponse
+	41, // 84: holdfast.backend.v1.Backend.Events:output_type -> holdfast.backend.v1.EventsResponse
+	43, // 85: holdfast.backend.v1.Backend.Attempts:output_type -> holdfast.backend.v1.AttemptsResponse
+	45, // 86: holdfast.backend.v1.Backend.Manifest:output_type -> holdfast.backend.v1.ManifestResponse
+	47, // 87: holdfast.backend.v1.Backend.Manifests:output_type -> holdfast.backend.v1.ManifestsResponse
+	49, // 88: holdfast.backend.v1.Backend.Export:output_type -> holdfast.backend.v1.ExportResponse
+	51, // 89: holdfast.backend.v1.Backend.Prune:output_type -> holdfast.backend.v1.PruneResponse
+	53, // 90: holdfast.backend.v1.Backend.Survey:output_type -> holdfast.backend.v1.SurveyResponse
+	56, // 91: holdfast.backend.v1.Backend.Drain:output_type -> holdfast.backend.v1.DrainResponse
+	73, // [73:92] is the sub-list for method output_type
+	54, // [54:73] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_holdfast_backend_v1_backend_proto_init() }
@@ -4086,7 +4154,7 @@ func file_holdfast_backend_v1_backend_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_holdfast_backend_v1_backend_proto_rawDesc), len(file_holdfast_backend_v1_backend_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   52,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

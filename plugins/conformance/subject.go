@@ -1,0 +1,46 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+
+	"holdfast/ports"
+)
+
+// Subject is how the suite gets at what it judges.
+type Subject struct {
+	// Open gives the backend, configured. What it keeps belongs below c.DataDir: a new folder for each case, and the same one
+	// again after Close or Kill.
+	Open func(ctx context.Context, c ports.Configuration) (ports.Backend, error)
+
+	// Kill ends a backend at once, as SIGKILL ends a process. nil: nothing can, and the cases that need it are left out.
+	Kill func(b ports.Backend)
+
+	// Options go into Configuration.Options. "{case}" in them becomes a word of each case's own, for a store that is not a
+	// file: the name of a schema, a prefix.
+	Options json.RawMessage
+
+	// Trace gives what crossed to a backend and back since it was opened, in the words of its wire; nil: the calls as Go has them.
+	Trace func(b ports.Backend) []Exchange
+}
+
+// Exchange is one call and its answer.
+type Exchange struct {
+	Call    string // the method
+	Request string // as JSON
+	Answer  string // as JSON; "" after an error
+	Err     string
+}
+
+// InProcess judges a backend of this process. Close stands for its death.
+func InProcess(make func() ports.Backend) Subject {
+	return Subject{Open: func(ctx context.Context, c ports.Configuration) (ports.Backend, error) {
+		b := make()
+		if configurer, has := b.(ports.Configurer); has {
+			if err := configurer.Configure(ctx, c); err != nil {
+				return nil, err
+			}
+		}
+		return b, nil
+	}}
+}
