@@ -70,7 +70,8 @@ func BenchmarkCommitOf512(b *testing.B) {
 func BenchmarkDeathToFirstCall(b *testing.B) {
 	p := prepare(b, specOf(b, hclog.NewNullLogger()))
 	p.timing.healthy = 0
-	if err := p.Start(b.Context()); err != nil {
+	p.Start()
+	if err := p.Await(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

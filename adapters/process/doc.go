@@ -4,7 +4,8 @@
 //
 //	dir, err := process.OpenRunDir("")          // private, short, swept after a crash of the host
 //	p, err := process.New(process.Spec{Name: "local", Kind: "sqlite", Path: "bin/plugins/holdfast-backend-sqlite", RunDir: dir.Path(), ...})
-//	err = p.Start(ctx)                          // an error: it can never start as it is
+//	p.Start()
+//	err = p.Await(ctx)                          // why the first launch failed, if it did; it is tried again all the same
 //	defer p.Stop(ctx)
 //
 // go-plugin does the handshake and the connection; starting and ending the program is done here (runner.go), because a

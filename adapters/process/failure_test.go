@@ -114,12 +114,13 @@ func TestAPluginOfAnotherKindIsRefused(t *testing.T) {
 	spec := specOf(t, hclog.NewNullLogger())
 	spec.Kind = "sqlite"
 	p := prepare(t, spec)
-	err := p.Start(t.Context())
+	p.Start()
+	err := p.Await(t.Context())
 	want := "start tape: plugin: " + spec.Path + ` is a plugin of the kind "memory", not "sqlite"`
 	if err == nil || err.Error() != want || ports.CodeOf(err) != ports.Invalid {
 		t.Errorf("got %v", err)
 	}
-	if s := p.Status(); s.State != Stopped || s.Running {
+	if s := p.Status(); s.State != GivenUp || s.Running {
 		t.Errorf("status %+v", s)
 	}
 }
@@ -142,8 +143,9 @@ func TestAPluginThatKeepsFailingIsTriedMoreAndMoreRarely(t *testing.T) {
 	states := make(chan Status, 1000)
 	spec.Notify = func(s Status) { states <- s }
 	p := prepare(t, spec)
-	if err := p.Start(t.Context()); err != nil {
-		t.Fatalf("what may pass is no error of Start: %v", err)
+	p.Start()
+	if err := p.Await(t.Context()); ports.CodeOf(err).Permanent() {
+		t.Fatalf("what may pass is told as permanent: %v", err)
 	}
 	for s := range states {
 		if s.State == GivenUp {
@@ -173,8 +175,9 @@ func TestANewFileEndsTheWait(t *testing.T) {
 	write("#!/bin/sh\nexit 1\n")
 	p := prepare(t, spec)
 	p.timing.base, p.timing.limit = time.Hour, time.Hour
-	if err := p.Start(t.Context()); err != nil {
-		t.Fatal(err)
+	p.Start()
+	if err := p.Await(t.Context()); err == nil {
+		t.Fatal("it started")
 	}
 	write("#!/bin/sh\nexec " + self(t) + " " + asPlugin + "\n")
 	eventually(t, 5*time.Second, "it runs", func() bool { return p.Status().Running })
@@ -185,7 +188,8 @@ func TestStopDuringALaunchEndsIt(t *testing.T) {
 	p := prepare(t, specOf(t, hclog.NewNullLogger(), "mute"))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := p.Start(ctx); err != nil {
+	p.Start()
+	if err := p.Await(ctx); ports.CodeOf(err) != ports.Deadline {
 		t.Fatal(err)
 	}
 	began := time.Now()

@@ -122,7 +122,15 @@ func (taken) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
 func (c *child) configure(ctx context.Context, spec *Spec, t *timing) error {
 	limited, cancel := context.WithTimeout(ctx, t.configure)
 	defer cancel()
-	if err := c.client.Configure(limited, spec.Config); err != nil {
+	config := spec.Config
+	if spec.Options != nil {
+		options, err := spec.Options(c.description)
+		if err != nil {
+			return err
+		}
+		config.Options = options
+	}
+	if err := c.client.Configure(limited, config); err != nil {
 		if code := ports.CodeOf(err); code == ports.BackendGone || code == ports.Deadline {
 			c.settle(limited)
 			return explainLaunch(limited, c.program, configuring, t.configure, err)

@@ -20,12 +20,14 @@ type Process struct {
 	log    hclog.Logger
 
 	retry chan struct{} // one place: end the wait for the next launch
+	first chan struct{} // closed after the first launch
 
 	mu          sync.Mutex
 	status      Status
 	present     *child
 	gone        context.Context // ends with present
 	description *ports.Description
+	outcome     error              // of the first launch, once first is closed
 	cancel      context.CancelFunc // of the supervisor; nil before Start
 	stopping    context.Context    // what Stop was given
 	finished    chan struct{}
@@ -42,39 +44,32 @@ func New(spec Spec) (*Process, error) {
 	if spec.Logger == nil {
 		spec.Logger = hclog.NewNullLogger()
 	}
-	p := &Process{spec: spec, timing: usual, log: spec.Logger, retry: make(chan struct{}, 1), status: Status{State: Stopped, Since: time.Now()}}
+	p := &Process{spec: spec, timing: usual, log: spec.Logger, retry: make(chan struct{}, 1), first: make(chan struct{}), status: Status{State: Stopped, Since: time.Now()}}
 	if spec.MaxWait > 0 {
 		p.timing.limit = spec.MaxWait
 	}
 	return p, nil
 }
 
-// Start launches the plugin and supervises it until Stop. It waits for the outcome of the first launch. An error means that
-// the plugin can never start as it is, and nothing runs then; a failure that may pass shows in the status and is tried again.
-// ctx bounds only the wait. Start is called once.
-func (p *Process) Start(ctx context.Context) error {
-	if p.spec.RunDir == "" {
-		dir, err := OpenRunDir("")
-		if err != nil {
-			return ports.Wrap(ports.Internal, "start "+p.spec.Name, err)
-		}
-		p.ownDir, p.spec.RunDir = dir, dir.Path()
-	}
+// Start begins to launch the plugin, and launches it again whenever it dies, until Stop. It waits for nothing; Status tells how
+// it goes. Start is called once.
+func (p *Process) Start() {
 	supervised, cancel := context.WithCancel(context.Background())
-	first := make(chan error, 1)
 	p.mu.Lock()
 	p.cancel, p.finished = cancel, make(chan struct{})
 	p.mu.Unlock()
-	go p.supervise(supervised, first)
+	go p.supervise(supervised)
+}
+
+// Await waits for the first launch. The error says why the plugin does not run then; a permanent one, that it cannot run as
+// it is. It is tried again all the same.
+func (p *Process) Await(ctx context.Context) error {
 	select {
-	case err := <-first:
-		if ports.CodeOf(err).Permanent() {
-			<-p.finished
-			return ports.Wrap(ports.Internal, "start "+p.spec.Name, err)
-		}
+	case <-p.first:
+		return ports.Wrap(ports.Internal, "start "+p.spec.Name, p.outcome)
 	case <-ctx.Done():
+		return ports.Wrap(ports.CodeOf(ctx.Err()), "start "+p.spec.Name, ctx.Err())
 	}
-	return nil
 }
 
 // Stop ends supervision and the child: it may finish what it began, and is killed when it takes longer than a few seconds,

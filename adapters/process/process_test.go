@@ -108,7 +108,8 @@ func TestADeadPluginLeavesItsLastWords(t *testing.T) {
 			states := make(chan Status, 1000)
 			spec.Notify = func(s Status) { states <- s }
 			p := prepare(t, spec)
-			if err := p.Start(t.Context()); err != nil {
+			p.Start()
+			if err := p.Await(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -148,7 +149,8 @@ func TestAHungPluginIsKilledAndFollowed(t *testing.T) {
 	t.Parallel()
 	p := prepare(t, specOf(t, nil))
 	p.timing.answer, p.timing.silence = 500*time.Millisecond, 2*time.Second
-	if err := p.Start(t.Context()); err != nil {
+	p.Start()
+	if err := p.Await(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	pid := pidOf(t, p)
@@ -339,7 +341,8 @@ func beHost(args []string) {
 	if err != nil {
 		panic(err)
 	}
-	if err := p.Start(context.Background()); err != nil {
+	p.Start()
+	if err := p.Await(context.Background()); err != nil {
 		panic(err)
 	}
 	fmt.Println(p.Status().PID)
@@ -352,7 +355,8 @@ func TestARestartOnRequestSaysWhy(t *testing.T) {
 	states := make(chan Status, 1000)
 	spec.Notify = func(s Status) { states <- s }
 	p := prepare(t, spec)
-	if err := p.Start(t.Context()); err != nil {
+	p.Start()
+	if err := p.Await(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	pid := pidOf(t, p)
@@ -385,9 +389,7 @@ func TestRetryEndsTheWait(t *testing.T) {
 	}
 	p := prepare(t, spec)
 	p.timing.base, p.timing.limit = time.Hour, time.Hour
-	if err := p.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	p.Start()
 	<-waiting
 	<-starting
 	for range 2 { // the first may come before the wait has begun

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -17,6 +18,14 @@ type Spec struct {
 
 	Config ports.Configuration // what every child is configured with
 
+	// Options gives Config.Options at each launch, now that the plugin said which ones it takes. An error is why it cannot be
+	// configured. nil: Config has them already.
+	Options func(ports.Description) (json.RawMessage, error)
+
+	Checksum string // SHA-256 in hex that the executable must have; "" takes any
+	Strict   bool   // nobody but this user and root may be able to change the executable or its folder
+	Memory   int64  // bytes that the plugin and its children may hold together; 0 means DefaultMemory
+
 	Logger  hclog.Logger  // the plugin's lines appear in it as its own
 	RunDir  string        // of OpenRunDir, for the plugin's socket; "" makes one for this Process alone
 	MaxWait time.Duration // between two launches of a plugin that keeps dying; 0 means 30 s
@@ -24,6 +33,9 @@ type Spec struct {
 	// Notify is called after each change of Status. It must return at once and not call the Process. It may be nil.
 	Notify func(Status)
 }
+
+// DefaultMemory is what a plugin may hold unless its Spec says otherwise.
+const DefaultMemory = 2 << 30
 
 // State is what a Process is doing.
 type State string

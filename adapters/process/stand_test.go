@@ -253,7 +253,8 @@ func specOf(t testing.TB, log hclog.Logger, habits ...string) Spec {
 func run(t testing.TB, log hclog.Logger, habits ...string) *Process {
 	t.Helper()
 	p := prepare(t, specOf(t, log, habits...))
-	if err := p.Start(t.Context()); err != nil {
+	p.Start()
+	if err := p.Await(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return p

@@ -10,26 +10,22 @@ import (
 	"holdfast/ports"
 )
 
-// supervise keeps one child running after the other until ctx ends, or the first can never start. first gets the outcome of
-// the first launch: an error, or nil once the child takes calls.
-func (p *Process) supervise(ctx context.Context, first chan<- error) {
+// supervise keeps one child running after the other until ctx ends.
+func (p *Process) supervise(ctx context.Context) {
 	defer close(p.finished)
-	if p.ownDir != nil {
-		defer p.ownDir.Close()
-	}
+	defer p.leaveRunDir()
 	failures := 0
 	for ctx.Err() == nil {
 		executable := look(p.spec.Path)
 		p.change(func(s *Status) { s.State, s.NextTry = Starting, time.Time{} })
-		c, err := launch(ctx, &p.spec, p.log, &p.timing)
 		ran := time.Duration(0)
+		c, err := p.launch(ctx)
 		if err == nil {
-			err = p.live(ctx, c, first)
+			err = p.live(ctx, c)
 			ran = time.Since(c.started)
-		} else if report(first, err); first != nil && ports.CodeOf(err).Permanent() {
-			break
+		} else {
+			p.tellFirst(err)
 		}
-		first = nil
 		if ctx.Err() != nil {
 			break
 		}
@@ -42,14 +38,36 @@ func (p *Process) supervise(ctx context.Context, first chan<- error) {
 	p.change(func(s *Status) { s.State, s.NextTry = Stopped, time.Time{} })
 }
 
-func report(first chan<- error, err error) {
-	if first != nil {
-		first <- err
+// launch makes the next child; a Process without a run directory of its caller's makes one when it first can.
+func (p *Process) launch(ctx context.Context) (*child, error) {
+	if p.spec.RunDir == "" {
+		dir, err := OpenRunDir("")
+		if err != nil {
+			return nil, err
+		}
+		p.ownDir, p.spec.RunDir = dir, dir.Path()
+	}
+	return launch(ctx, &p.spec, p.log, &p.timing)
+}
+
+func (p *Process) leaveRunDir() {
+	if p.ownDir != nil {
+		_ = p.ownDir.Close()
+	}
+}
+
+// tellFirst ends Await. Only the first launch is told.
+func (p *Process) tellFirst(err error) {
+	select {
+	case <-p.first:
+	default:
+		p.outcome = err
+		close(p.first)
 	}
 }
 
 // live has a child at work until it dies (the error says how) or ctx ends; then it is stopped.
-func (p *Process) live(ctx context.Context, c *child, first chan<- error) error {
+func (p *Process) live(ctx context.Context, c *child) error {
 	gone, vanish := context.WithCancel(context.Background())
 	defer vanish()
 	stopWatch := make(chan struct{})
@@ -70,7 +88,7 @@ func (p *Process) live(ctx context.Context, c *child, first chan<- error) error 
 		s.State, s.Running, s.PID, s.Version, s.Detail, s.Words = Running, true, c.pid(), c.description.Version, "", nil
 		s.Starts++
 	})
-	report(first, nil)
+	p.tellFirst(nil)
 
 	err := c.watch(ctx, &p.timing, func(silence time.Duration) {
 		detail := ""

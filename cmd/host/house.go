@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,6 +23,8 @@ type house struct {
 	release  func()
 	state    *journal.State
 	journals map[ports.Family]*journal.Journal
+
+	checking sync.Mutex // of the configuration, which notes what it is asked about
 }
 
 func open(cfg *config.Config, log hclog.Logger) (*house, error) {
@@ -72,16 +75,50 @@ func (h *house) close() error {
 	return errors.Join(errs...)
 }
 
-// plugin prepares a backend's process. maxWait is the longest pause between two starts of one that keeps dying; 0 is the usual.
-func (h *house) plugin(b *config.Backend, options json.RawMessage, maxWait time.Duration) (*process.Process, error) {
+// followerWait is the longest pause between two starts of a follower's plugin that keeps dying; the local store's is tried
+// more often, since nothing is decided without it.
+const followerWait = 5 * time.Minute
+
+// plugin prepares a backend's process.
+func (h *house) plugin(cfg *config.Config, b *config.Backend) (*process.Process, error) {
 	dir, err := filepath.Abs(h.dir)
 	if err != nil {
 		return nil, err
 	}
-	return process.New(process.Spec{
-		Name: b.Name, Kind: b.Kind, Path: b.Plugin, Logger: h.log.Named(b.Name), MaxWait: maxWait,
-		Config: ports.Configuration{Name: b.Name, DataDir: dir, Options: options},
-	})
+	spec := process.Spec{
+		Name: b.Name, Kind: b.Kind, Path: b.Plugin, Logger: h.log.Named(b.Name),
+		Config:  ports.Configuration{Name: b.Name, DataDir: dir},
+		Options: func(d ports.Description) (json.RawMessage, error) { return h.optionsOf(cfg, b, d) },
+	}
+	if !b.Local {
+		spec.MaxWait = followerWait
+	}
+	return process.New(spec)
+}
+
+// followers prepares the processes of all backends but the local store.
+func (h *house) followers(cfg *config.Config) (list []core.Follower, processes []*process.Process, _ error) {
+	for _, b := range cfg.Followers() {
+		p, err := h.plugin(cfg, b)
+		if err != nil {
+			return nil, nil, err
+		}
+		list = append(list, core.Follower{Name: b.Name, Kind: b.Kind, Store: p, Health: health(p), Restart: p.Restart})
+		processes = append(processes, p)
+	}
+	return list, processes, nil
+}
+
+// optionsOf holds a block against what its plugin said at a start, which may be another plugin than at the one before. What is
+// wrong is told in one line: it stands in the status.
+func (h *house) optionsOf(cfg *config.Config, b *config.Backend, d ports.Description) (json.RawMessage, error) {
+	h.checking.Lock()
+	defer h.checking.Unlock()
+	options, mistakes := checkedOne(cfg, b, d)
+	if mistakes.HasErrors() {
+		return nil, ports.Errorf(ports.Invalid, "", "%s in its block; see `holdfast config check`", mistakes[0].Summary)
+	}
+	return options, nil
 }
 
 // health is what the status tells of a plugin's process.

@@ -81,33 +81,32 @@ func checkedOne(cfg *config.Config, b *config.Backend, d ports.Description) (jso
 	return cfg.CheckOptions(b, d.Options)
 }
 
-// optionsToServe are the options of every backend whose plugin answers, checked before anything starts. Without an answer of
-// the local store's plugin nothing can be served; a follower without one is left out, and started later.
-func (in *invocation) optionsToServe(cfg *config.Config) (map[*config.Backend]json.RawMessage, error) {
+// checkToServe finds what is wrong with the blocks before anything starts. Without an answer of the local store's plugin
+// nothing can be served; a follower's that gives none is asked again when it starts.
+func (in *invocation) checkToServe(cfg *config.Config) error {
 	answers := in.askAll(cfg, cfg.Backends, func(b *config.Backend) time.Duration {
 		if b.Local {
 			return describeTimeout
 		}
 		return followerTimeout
 	})
-	options, mistakes := checked(cfg, answers)
-	if mistakes.HasErrors() {
-		return nil, cfg.Err(mistakes)
+	if _, mistakes := checked(cfg, answers); mistakes.HasErrors() {
+		return cfg.Err(mistakes)
 	}
 	if local := cfg.LocalBackend(); answers[local].err != nil {
-		return nil, exitcode.With(exitcode.Environment, cfg.Err(cfg.Refusal(local, answers[local].err)))
+		return exitcode.With(exitcode.Environment, cfg.Err(cfg.Refusal(local, answers[local].err)))
 	}
-	return options, nil
+	return nil
 }
 
-// options are one backend's options as its plugin wants them.
-func (in *invocation) options(ctx context.Context, cfg *config.Config, b *config.Backend) (json.RawMessage, error) {
+// checkAlone is the same for one backend.
+func (in *invocation) checkAlone(ctx context.Context, cfg *config.Config, b *config.Backend) error {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	d, err := in.ask(ctx, cfg, b)
 	if err != nil {
-		return nil, exitcode.With(exitcode.Environment, cfg.Err(cfg.Refusal(b, err)))
+		return exitcode.With(exitcode.Environment, cfg.Err(cfg.Refusal(b, err)))
 	}
-	text, mistakes := checkedOne(cfg, b, d)
-	return text, cfg.Err(mistakes)
+	_, mistakes := checkedOne(cfg, b, d)
+	return cfg.Err(mistakes)
 }

@@ -14,6 +14,7 @@ import (
 	"holdfast/adapters/process"
 	"holdfast/core"
 	"holdfast/internal/exitcode"
+	"holdfast/ports"
 )
 
 // running is the host at work.
@@ -21,7 +22,7 @@ type running struct {
 	api       *httpapi.API
 	host      *core.Host
 	local     *process.Process
-	followers []*follower
+	followers []*process.Process
 	log       hclog.Logger
 }
 
@@ -34,9 +35,10 @@ const (
 // until runs everything until ctx ends or the listener fails, and stops it in order.
 func (r running) until(ctx context.Context, listener net.Listener) error {
 	for _, f := range r.followers {
-		f.start()
+		f.Start()
 	}
-	if err := r.local.Start(ctx); err != nil {
+	r.local.Start()
+	if err := r.local.Await(ctx); ports.CodeOf(err).Permanent() {
 		return exitcode.With(exitcode.Environment, errors.Join(err, r.stopPlugins()))
 	}
 	work, rest := context.WithCancel(context.Background())
@@ -75,7 +77,7 @@ func (r running) stopPlugins() error {
 	var wg sync.WaitGroup
 	wg.Go(func() { errs[len(r.followers)] = r.local.Stop(drain) })
 	for i, f := range r.followers {
-		wg.Go(func() { errs[i] = f.stop(drain) })
+		wg.Go(func() { errs[i] = f.Stop(drain) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

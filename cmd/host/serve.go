@@ -31,8 +31,7 @@ func (s serveCommand) Run(in *invocation) error {
 		return err
 	}
 	log := in.logger(cfg)
-	options, err := in.optionsToServe(cfg)
-	if err != nil {
+	if err := in.checkToServe(cfg); err != nil {
 		return err
 	}
 	listener, err := net.Listen("tcp", cfg.Listen)
@@ -45,17 +44,20 @@ func (s serveCommand) Run(in *invocation) error {
 		return exitcode.With(exitcode.Environment, err)
 	}
 	defer house.close()
-	local, err := house.plugin(cfg.LocalBackend(), options[cfg.LocalBackend()], 0)
+	local, err := house.plugin(cfg, cfg.LocalBackend())
 	if err != nil {
 		return exitcode.With(exitcode.Environment, err)
 	}
-	followers := in.followers(cfg, house, options)
+	followers, processes, err := house.followers(cfg)
+	if err != nil {
+		return exitcode.With(exitcode.Environment, err)
+	}
 	host, err := core.New(core.Config{
 		Version: version(), Ack: core.Ack(cfg.Ack), Retention: cfg.Retention, State: house.state, Journals: house.ports(),
 		Local: core.Local{
 			Name: cfg.LocalBackend().Name, Kind: cfg.LocalBackend().Kind, Store: local, Health: health(local), Restart: local.Restart,
 		},
-		Followers: followed(followers), Route: route(cfg), Damaged: house.state.Damaged(), Logger: log,
+		Followers: followers, Route: route(cfg), Damaged: house.state.Damaged(), Logger: log,
 	})
 	if err != nil {
 		return exitcode.With(exitcode.Environment, err)
@@ -67,7 +69,7 @@ func (s serveCommand) Run(in *invocation) error {
 		return err
 	}
 	fmt.Fprintf(in.stdout, "holdfast %s serves on http://%s, data in %s\n", version(), listener.Addr(), cfg.Data)
-	return running{api: api, host: host, local: local, followers: followers, log: log}.until(in.ctx, listener)
+	return running{api: api, host: host, local: local, followers: processes, log: log}.until(in.ctx, listener)
 }
 
 func tokens(cfg *config.Config) (list []httpapi.Token) {
