@@ -24,8 +24,10 @@ type Process struct {
 
 	mu          sync.Mutex
 	status      Status
-	present     *child
+	present     *child          // takes calls
 	gone        context.Context // ends with present
+	held        *child          // present, or being stopped
+	killed      bool            // by Kill: nothing is finished any more
 	description *ports.Description
 	outcome     error              // of the first launch, once first is closed
 	cancel      context.CancelFunc // of the supervisor; nil before Start
@@ -91,6 +93,23 @@ func (p *Process) Stop(ctx context.Context) error {
 
 // Close is Stop with nothing but the usual limits.
 func (p *Process) Close() error { return p.Stop(context.Background()) }
+
+// Kill ends supervision and the child with its whole process group at once, whatever it had begun. It returns when they are
+// gone. A Stop afterwards, or one that is under way, has nothing left to do.
+func (p *Process) Kill() {
+	p.mu.Lock()
+	p.killed = true
+	cancel, finished, c := p.cancel, p.finished, p.held
+	p.mu.Unlock()
+	if cancel == nil {
+		return
+	}
+	cancel() // which also kills what is being launched
+	if c != nil {
+		c.program.kill()
+	}
+	<-finished
+}
 
 // Retry ends the wait for the next launch, for example after something was assigned or installed anew.
 func (p *Process) Retry() {

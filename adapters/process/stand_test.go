@@ -190,6 +190,14 @@ type decided []ports.Decision
 
 func (d decided) Wait(context.Context) ([]ports.Decision, error) { return d, nil }
 
+func (m *memory) Drain(ctx context.Context) error {
+	if slices.Contains(m.habits, "drain-hangs") {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
 func (m *memory) Close() error { return nil }
 
 // quick are numbers for tests; what they bound happens well within them.

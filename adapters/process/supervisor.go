@@ -80,7 +80,7 @@ func (p *Process) live(ctx context.Context, c *child) error {
 		}
 	}()
 	p.mu.Lock()
-	p.present, p.gone, p.blame = c, gone, ""
+	p.present, p.held, p.gone, p.blame = c, c, gone, ""
 	p.description = &c.description
 	p.mu.Unlock()
 	p.log.Info("plugin started", "pid", c.pid(), "kind", c.description.Kind, "version", c.description.Version, "took", time.Since(c.started).Round(time.Millisecond).String())
@@ -102,10 +102,15 @@ func (p *Process) live(ctx context.Context, c *child) error {
 
 	p.mu.Lock()
 	p.present = nil
-	stopping, blame := p.stopping, p.blame
+	stopping, blame, killed := p.stopping, p.blame, p.killed
 	p.mu.Unlock()
+	defer p.letGo()
 	if err == nil {
-		c.stop(stopping, &p.timing)
+		if killed {
+			c.discard(&p.timing)
+		} else {
+			c.stop(stopping, &p.timing)
+		}
 		p.log.Info("plugin stopped", "pid", c.pid(), "ran", time.Since(c.started).Round(time.Millisecond).String())
 		p.change(func(s *Status) { s.Running, s.PID, s.Detail = false, 0, "" })
 		return nil
@@ -116,6 +121,13 @@ func (p *Process) live(ctx context.Context, c *child) error {
 	}
 	p.change(func(s *Status) { s.Running, s.PID = false, 0 })
 	return err
+}
+
+// letGo forgets a child that is gone.
+func (p *Process) letGo() {
+	p.mu.Lock()
+	p.held = nil
+	p.mu.Unlock()
 }
 
 // await waits before the next launch: as the backoff says, until Retry, or until the executable is another. A child that
