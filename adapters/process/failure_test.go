@@ -88,7 +88,7 @@ func TestAFileThatIsNoPluginIsToldForWhatItIs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Describe(t.Context(), c.path, "memory", hclog.NewNullLogger())
+			_, err := Describe(t.Context(), Spec{Path: c.path, Kind: "memory"})
 			if err == nil {
 				t.Fatal("it started")
 			}

@@ -48,7 +48,7 @@ func begin(ctx context.Context, spec *Spec, log hclog.Logger, t *timing) (*child
 
 	c := &child{program: p, log: log, started: time.Now()}
 	at := handshaking
-	err = c.connect(spec.RunDir)
+	err = c.connect(spec)
 	if err == nil {
 		at = describing
 		c.description, err = c.client.Describe(ctx)
@@ -80,15 +80,15 @@ func checkKind(spec *Spec, path string, d ports.Description) error {
 }
 
 // connect starts the program through go-plugin and takes the connection. A go-plugin client is good for one start.
-func (c *child) connect(runDir string) error {
+func (c *child) connect(spec *Spec) error {
 	c.host = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  cookie,
 		VersionedPlugins: map[int]plugin.PluginSet{wire.ProtocolVersion: {wire.PluginName: taken{}}},
 		RunnerFunc:       c.makeRunner,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		SkipHostEnv:      true,
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: runDir},
-		GRPCDialOptions:  wire.DialOptions(),
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: spec.RunDir},
+		GRPCDialOptions:  append(spec.Trace.DialOptions(), wire.DialOptions()...),
 		Logger:           quiet{c.log.Named("go-plugin")},
 		SyncStdout:       &lines{emit: c.program.words.take},
 		SyncStderr:       &lines{emit: c.program.words.take},
@@ -140,15 +140,19 @@ func (c *child) configure(ctx context.Context, spec *Spec, t *timing) error {
 	return nil
 }
 
-// Describe starts a plugin, asks what it is and stops it again. kind may be empty.
-func Describe(ctx context.Context, path, kind string, log hclog.Logger) (ports.Description, error) {
+// Describe starts a plugin, asks what it is and stops it again. The spec needs no Name, no Kind and no RunDir for that.
+func Describe(ctx context.Context, spec Spec) (ports.Description, error) {
 	dir, err := OpenRunDir("")
 	if err != nil {
 		return ports.Description{}, err
 	}
 	defer dir.Close()
+	if spec.Logger == nil {
+		spec.Logger = hclog.NewNullLogger()
+	}
+	spec.RunDir = dir.Path()
 	t := usual
-	c, err := begin(ctx, &Spec{Kind: kind, Path: path, RunDir: dir.Path()}, log.Named(filepath.Base(path)), &t)
+	c, err := begin(ctx, &spec, spec.Logger.Named(filepath.Base(spec.Path)), &t)
 	if err != nil {
 		return ports.Description{}, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"holdfast/adapters/wire"
 	"holdfast/ports"
 )
 
@@ -29,6 +30,8 @@ type Spec struct {
 	Logger  hclog.Logger  // the plugin's lines appear in it as its own
 	RunDir  string        // of OpenRunDir, for the plugin's socket; "" makes one for this Process alone
 	MaxWait time.Duration // between two launches of a plugin that keeps dying; 0 means 30 s
+
+	Trace *wire.Trace // gets every call of every child, and its answer; nil: nobody looks
 
 	// Notify is called after each change of Status. It must return at once and not call the Process. It may be nil.
 	Notify func(Status)

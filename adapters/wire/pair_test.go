@@ -21,12 +21,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // connect serves a backend and gives the client of it. cut breaks the connection.
 func connect(t testing.TB, backend ports.Backend) (client *wire.Client, cut func()) {
 	t.Helper()
+	return connectTraced(t, backend, nil)
+}
+
+// connectTraced is connect with a trace of what crosses.
+func connectTraced(t testing.TB, backend ports.Backend, trace *wire.Trace) (client *wire.Client, cut func()) {
+	t.Helper()
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(wire.ServerOptions(hclog.NewNullLogger())...)
 	wire.Register(server, backend, hclog.NewNullLogger())
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
-	conn, err := grpc.NewClient("passthrough:///test", append(wire.DialOptions(),
+	conn, err := grpc.NewClient("passthrough:///test", append(append(trace.DialOptions(), wire.DialOptions()...),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))...)
 	if err != nil {

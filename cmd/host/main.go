@@ -57,7 +57,7 @@ type globals struct {
 const about = `One front door for the history of a work queue: work items, their events and attempts, and operation manifests are made durable at once, kept in the backend of your choice, and copied to every other one.`
 
 // describeFunc starts a plugin only to ask what it is; see process.Describe.
-type describeFunc func(ctx context.Context, path, kind string, logger hclog.Logger) (ports.Description, error)
+type describeFunc func(ctx context.Context, spec process.Spec) (ports.Description, error)
 
 // program is the process from outside, so that tests can run it.
 type program struct {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"holdfast/adapters/process"
 	"holdfast/internal/exitcode"
 	"holdfast/ports"
 )
@@ -40,7 +40,7 @@ func runProgram(t *testing.T, describe describeFunc, args ...string) outcome {
 
 // described answers for a plugin without starting one.
 func described(d ports.Description, err error) describeFunc {
-	return func(context.Context, string, string, hclog.Logger) (ports.Description, error) { return d, err }
+	return func(context.Context, process.Spec) (ports.Description, error) { return d, err }
 }
 
 func TestHelpIsTheSameBothWays(t *testing.T) {

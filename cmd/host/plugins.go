@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"holdfast/adapters/process"
 	"holdfast/internal/config"
 	"holdfast/internal/exitcode"
 	"holdfast/ports"
@@ -30,7 +31,7 @@ type said struct {
 
 // ask starts a backend's plugin to learn its option table.
 func (in *invocation) ask(ctx context.Context, cfg *config.Config, b *config.Backend) (ports.Description, error) {
-	return in.describe(ctx, b.Plugin, b.Kind, in.logger(cfg))
+	return in.describe(ctx, process.Spec{Kind: b.Kind, Path: b.Plugin, Logger: in.logger(cfg)})
 }
 
 // askAll asks the plugins of some backends; patience is how long one may take.

@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/go-hclog"
-
+	"holdfast/adapters/process"
 	"holdfast/ports"
 )
 
 // answering answers for each plugin by its backend's kind.
 func answering(answers map[string]said) describeFunc {
-	return func(ctx context.Context, _, kind string, _ hclog.Logger) (ports.Description, error) {
-		a, known := answers[kind]
+	return func(ctx context.Context, spec process.Spec) (ports.Description, error) {
+		a, known := answers[spec.Kind]
 		if !known {
 			<-ctx.Done()
 			return ports.Description{}, ctx.Err()
