@@ -35,6 +35,8 @@ var rules = []rule{
 	{"plugins/proto", []string{"plugins/proto"}, "the protocol stands for itself"},
 	{"plugins/sdk", []string{"plugins/sdk", "ports", "adapters/wire", "plugins/proto"}, "the SDK is what authors outside of this module get"},
 	{"plugins/conformance", []string{"plugins/conformance", "ports"}, "the suite knows only ports"},
+	{"plugins/templates/*", []string{"plugins/sdk", "ports"}, "a template is a project of somebody outside of this module"},
+	{"plugins/templates", []string{"plugins/templates", "plugins/proto", "ports"}, "what renders projects knows the contract that it puts into them"},
 	{"plugins/*", []string{"plugins/SELF", "plugins/sdk", "adapters/*"}, "a plugin is one adapter and the SDK"},
 	{"internal", []string{"internal", "ports"}, "internal serves cmd and tests, and knows at most ports"},
 	{"cmd", []string{"cmd/SELF", "core", "ports", "adapters", "plugins", "internal"}, "cmd wires everything, but nobody imports cmd"},
