@@ -1,5 +1,7 @@
 package conformance
 
+const describeTopic = "describe"
+
 var describeCases = []Case{{
 	Topic: "describe", Name: "names",
 	Must: "Describe gives a kind, a version and at least one family",

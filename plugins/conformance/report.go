@@ -2,22 +2,106 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"holdfast/ports"
 )
 
-// readable makes a value of the port fit for JSON that people read: a body is JSON itself, not base64.
-func readable(value any) any { return value }
+// Report is what a run of the suite found.
+type Report struct {
+	Description ports.Description
+	Results     []Result
+}
 
-// traced writes exchanges as people read them.
-func traced(list []Exchange) string {
-	var b strings.Builder
-	for _, e := range list {
-		fmt.Fprintf(&b, "  %s\n    asked    %s\n", e.Call, e.Request)
-		if e.Err != "" {
-			fmt.Fprintf(&b, "    refused  %s\n", e.Err)
-			continue
+// Contract is what a backend is certified for.
+const Contract = "holdfast.backend.v1"
+
+// Count says how many cases ended in an outcome.
+func (r *Report) Count(o Outcome) (n int) {
+	for i := range r.Results {
+		if r.Results[i].Outcome == o {
+			n++
 		}
-		fmt.Fprintf(&b, "    answered %s\n", e.Answer)
 	}
-	return b.String()
+	return n
+}
+
+// Tried is how many cases ran: those that passed or failed.
+func (r *Report) Tried() int { return r.Count(Passed) + r.Count(Failed) }
+
+// OK says that no case failed.
+func (r *Report) OK() bool { return r.Count(Failed) == 0 }
+
+// Certified says that the whole suite was asked for, something of it ran, and nothing failed.
+func (r *Report) Certified() bool {
+	return r.OK() && r.Count(Passed) > 0 && len(r.Results) == len(cases)
+}
+
+// Badge is the line for an author to paste, or the line that says why there is none:
+//
+//	certified holdfast.backend.v1: 61/61, opt-outs: none
+//	certified holdfast.backend.v1: 14/14, opt-outs: LocalStore (not offered), durability (keeps everything in memory)
+//	not certified: 2 of 61 cases failed
+func (r *Report) Badge() string {
+	switch tried := r.Tried(); {
+	case !r.OK():
+		return fmt.Sprintf("not certified: %d of %d cases failed", r.Count(Failed), tried)
+	case len(r.Results) < len(cases):
+		return fmt.Sprintf("not certified: only %d of the %d cases were asked for, none of them failed", len(r.Results), len(cases))
+	case tried == 0:
+		return "not certified: every case was left out"
+	default:
+		line := fmt.Sprintf("certified %s: %d/%d, opt-outs: %s", Contract, tried, tried, strings.Join(r.optOuts(), ", "))
+		if untried := r.untried(); len(untried) > 0 {
+			line += ", untried: " + strings.Join(untried, ", ")
+		}
+		return line
+	}
+}
+
+// optOuts lists what was left out because of the backend, each with its reason.
+func (r *Report) optOuts() (list []string) {
+	var families, powers, declared []string
+	add := func(list []string, word string) []string {
+		if slices.Contains(list, word) {
+			return list
+		}
+		return append(list, word)
+	}
+	for _, result := range r.Results {
+		switch result.Outcome {
+		case NotOffered:
+			for _, word := range missing(&r.Description, result.Case) {
+				if slices.Contains(ports.Families, ports.Family(word)) {
+					families = add(families, word)
+				} else {
+					powers = add(powers, word)
+				}
+			}
+		case OptedOut:
+			if o := optOut(&r.Description, result.Case); o != nil {
+				declared = add(declared, fmt.Sprintf("%s (%s)", o.Of, o.Reason))
+			}
+		}
+	}
+	if len(families) > 0 {
+		list = append(list, strings.Join(families, ", ")+" (not kept)")
+	}
+	if len(powers) > 0 {
+		list = append(list, strings.Join(powers, ", ")+" (not offered)")
+	}
+	if list = append(list, declared...); len(list) == 0 {
+		list = []string{"none"}
+	}
+	return list
+}
+
+func (r *Report) untried() (list []string) {
+	for _, result := range r.Results {
+		if result.Outcome == Untried {
+			list = append(list, result.Case.Path())
+		}
+	}
+	return list
 }

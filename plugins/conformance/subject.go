@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"holdfast/ports"
 )
@@ -20,19 +21,40 @@ type Subject struct {
 	// file: the name of a schema, a prefix.
 	Options json.RawMessage
 
+	// Patience is how long one call may take before the case fails; 0 means 10 seconds. A whole case may take six times as
+	// long, and one with the largest records six times that.
+	Patience time.Duration
+
 	// Trace gives what crossed to a backend and back since it was opened, in the words of its wire; nil: the calls as Go has them.
 	Trace func(b ports.Backend) []Exchange
 }
 
-// Exchange is one call and its answer.
+// Exchange is one call and its answer, as people read them.
 type Exchange struct {
 	Call    string // the method
-	Request string // as JSON
-	Answer  string // as JSON; "" after an error
-	Err     string
+	Request string // close to JSON: bodies as they are, empty fields left out, what is long cut
+	Answer  string // "" after an error
+	Err     string // "" or the code and the text of the error
 }
 
-// InProcess judges a backend of this process. Close stands for its death.
+const usualPatience = 10 * time.Second
+
+func (s *Subject) patience() time.Duration {
+	if s.Patience > 0 {
+		return s.Patience
+	}
+	return usualPatience
+}
+
+// limit is how long a case may take.
+func (s *Subject) limit(c *Case) time.Duration {
+	if c.Large {
+		return 36 * s.patience()
+	}
+	return 6 * s.patience()
+}
+
+// InProcess judges a backend of this process. Close stands for its end; nothing stands for its death.
 func InProcess(make func() ports.Backend) Subject {
 	return Subject{Open: func(ctx context.Context, c ports.Configuration) (ports.Backend, error) {
 		b := make()

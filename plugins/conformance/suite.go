@@ -2,8 +2,6 @@ package conformance
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -20,15 +18,14 @@ type Case struct {
 	Must  string         // the rule, in one sentence: "a Put that is repeated changes nothing"
 	Needs []string       // powers that the backend must declare, by name
 	Of    []ports.Family // families that it must keep
-	Kills bool           // the case ends the backend with Subject.Kill
+	Reads bool           // it sees what it put through whatever reader there is, and needs at least one
+	Kills bool           // it ends the backend with Subject.Kill
+	Large bool           // it moves records of the largest size and may take longer
 	Run   func(c *C)
 }
 
 // Path is what --run takes: topic/name.
 func (c *Case) Path() string { return c.Topic + "/" + c.Name }
-
-// Limit is how long one case may take; a backend that hangs fails it.
-const Limit = 60 * time.Second
 
 // cases are all cases, in the order of the report.
 var cases = slices.Concat(
@@ -58,23 +55,28 @@ type Result struct {
 	Trace   []Exchange // of a failed case: what was asked and answered
 }
 
-// Report is what a run of the suite found.
-type Report struct {
-	Description ports.Description
-	Results     []Result
-}
-
-// Run runs the suite as subtests, topic by topic.
+// Run runs the suite as subtests, topic by topic, and logs the badge at the end.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
 	d, err := describe(t.Context(), &s)
 	if err != nil {
 		t.Fatal(err)
 	}
+	results := make([]Result, len(cases))
+	t.Cleanup(func() { // after the last subtest
+		report := Report{Description: d}
+		for _, r := range results {
+			if r.Case != nil {
+				report.Results = append(report.Results, r)
+			}
+		}
+		t.Log(report.Badge())
+	})
 	for i := range cases {
 		t.Run(cases[i].Path(), func(t *testing.T) {
 			t.Parallel()
-			switch r := try(t.Context(), &s, &d, &cases[i]); r.Outcome {
+			r := try(t.Context(), &s, &d, &cases[i])
+			switch results[i] = r; r.Outcome {
 			case Passed:
 			case Failed:
 				t.Errorf("%s\n%s\n%s", cases[i].Must, strings.Join(r.Reason, "\n"), traced(r.Trace))
@@ -86,9 +88,10 @@ func Run(t *testing.T, s Subject) {
 }
 
 // Check runs the cases whose path matches a pattern (a topic, "topic/case", or with * as in path.Match; "" for all), one
-// after the other, and tells each result as it comes.
-func Check(ctx context.Context, s Subject, pattern string, tell func(Result)) (*Report, error) {
-	chosen, err := choose(pattern)
+// after the other, and tells each result as it comes. extra are cases about what only the caller can see, such as the
+// processes of a plugin.
+func Check(ctx context.Context, s Subject, pattern string, tell func(Result), extra ...Case) (*Report, error) {
+	chosen, err := choose(slices.Concat(cases, extra), pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +110,9 @@ func Check(ctx context.Context, s Subject, pattern string, tell func(Result)) (*
 	return report, nil
 }
 
-func choose(pattern string) (chosen []*Case, _ error) {
-	for i := range cases {
-		c := &cases[i]
+func choose(all []Case, pattern string) (chosen []*Case, _ error) {
+	for i := range all {
+		c := &all[i]
 		whole, err := path.Match(pattern, c.Path())
 		if err != nil {
 			return nil, ports.InField(ports.Invalid, "run", "%q is no pattern: %v", pattern, err)
@@ -123,46 +126,4 @@ func choose(pattern string) (chosen []*Case, _ error) {
 		return nil, ports.InField(ports.Invalid, "run", "%q matches no case; leave it out to see all of them", pattern)
 	}
 	return chosen, nil
-}
-
-// describe asks the backend what it is, with nothing in it.
-func describe(ctx context.Context, s *Subject) (ports.Description, error) {
-	dir, err := os.MkdirTemp("", "hf-suite-")
-	if err != nil {
-		return ports.Description{}, ports.Wrap(ports.Internal, "conformance", err)
-	}
-	defer os.RemoveAll(dir)
-	b, err := s.Open(ctx, configuration(s, dir, "describe"))
-	if err != nil {
-		return ports.Description{}, fmt.Errorf("open the backend: %w", err)
-	}
-	defer b.Close()
-	d, err := b.Describe(ctx)
-	if err == nil && d.Powers == nil {
-		d.Powers = ports.PowersOf(b)
-	}
-	return d, err
-}
-
-// exempt says why a case is left out, if it is.
-func exempt(s *Subject, d *ports.Description, c *Case) (Outcome, string) {
-	for _, power := range c.Needs {
-		if !slices.Contains(d.Powers, power) {
-			return NotOffered, "it does not declare " + power
-		}
-	}
-	for _, f := range c.Of {
-		if !slices.Contains(d.Families, f) {
-			return NotOffered, "it does not keep the family " + string(f)
-		}
-	}
-	for _, o := range d.OptOuts {
-		if o.Of == c.Topic || o.Of == c.Path() {
-			return OptedOut, o.Reason
-		}
-	}
-	if c.Kills && s.Kill == nil {
-		return Untried, "nothing here can kill it"
-	}
-	return "", ""
 }

@@ -1,0 +1,90 @@
+package conformance
+
+import (
+	"slices"
+
+	"holdfast/ports"
+)
+
+// Why a case is left out: what it needs is not offered, the backend opted out of it, or nothing here can try it.
+
+func exempt(s *Subject, d *ports.Description, c *Case) (Outcome, string) {
+	if what := missing(d, c); len(what) > 0 {
+		return NotOffered, lacks(what[0])
+	}
+	if o := optOut(d, c); o != nil {
+		return OptedOut, o.Reason
+	}
+	if c.Kills && s.Kill == nil {
+		return Untried, "nothing here can kill it"
+	}
+	return "", ""
+}
+
+// anyReader stands among the missing for a reader of any kind.
+const anyReader = "readers"
+
+// missing names the families that a case needs and the backend does not keep, or else the powers.
+func missing(d *ports.Description, c *Case) (what []string) {
+	for _, f := range c.Of {
+		if !slices.Contains(d.Families, f) {
+			what = append(what, string(f))
+		}
+	}
+	if len(what) > 0 {
+		return what
+	}
+	for _, power := range c.Needs {
+		if !slices.Contains(d.Powers, power) {
+			what = append(what, power)
+		}
+	}
+	if c.Reads && len(readable(d)) == 0 {
+		what = append(what, anyReader)
+	}
+	return what
+}
+
+func lacks(what string) string {
+	switch {
+	case slices.Contains(ports.Families, ports.Family(what)):
+		return "it does not keep the family " + what
+	case what == anyReader:
+		return "it declares no reader through which this could be seen"
+	}
+	return "it does not declare " + what
+}
+
+// optOut gives the declaration by which a case is left out. What a backend says of itself can always be judged.
+func optOut(d *ports.Description, c *Case) *ports.OptOut {
+	if c.Topic == describeTopic {
+		return nil
+	}
+	for i := range d.OptOuts {
+		if o := &d.OptOuts[i]; o.Of == c.Topic || o.Of == c.Path() {
+			return o
+		}
+	}
+	return nil
+}
+
+// readers has the power by which records of a kind are read.
+var readers = []struct {
+	kind  ports.Kind
+	power string
+}{
+	{ports.KindItem, "ItemReader"},
+	{ports.KindEvent, "EventReader"},
+	{ports.KindAttempt, "AttemptReader"},
+	{ports.KindManifest, "ManifestReader"},
+}
+
+// readable lists the kinds whose records can be put into the backend and read from it.
+func readable(d *ports.Description) (kinds []ports.Kind) {
+	for _, r := range readers {
+		if slices.Contains(d.Families, r.kind.Family()) && slices.Contains(d.Powers, r.power) {
+			kinds = append(kinds, r.kind)
+		}
+	}
+	return kinds
+}
