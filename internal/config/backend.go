@@ -13,9 +13,6 @@ var (
 	nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 )
 
-// backendSchema is what the host itself reads of a backend block; the rest are the plugin's options.
-var backendSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "local"}, {Name: "plugin"}}}
-
 // takeBackends reads the blocks, or the default ones when there are none.
 func (c *Config) takeBackends(blocks hcl.Blocks) (diags hcl.Diagnostics) {
 	own := len(blocks) > 0
@@ -62,34 +59,9 @@ func (c *Config) takeBackend(block *hcl.Block) (*Backend, hcl.Diagnostics) {
 	if !nameForm.MatchString(name) {
 		return nil, problem(&block.LabelRanges[1], "wrong name of a backend", `%q is not a name; names are of letters, digits, "-", "_" and ".", at most 64.`, name)
 	}
-	b := &Backend{Kind: kind, Name: name, Plugin: c.pluginPath(kind), where: block.DefRange}
-	c.places[b.setting("plugin")] = place{source: fromDefault}
-	content, rest, diags := block.Body.PartialContent(backendSchema)
-	b.body = rest
-	if attribute := content.Attributes["local"]; attribute != nil {
-		text, found, localDiags := c.text(formBool, attribute)
-		diags = append(diags, localDiags...)
-		b.Local = found && text == "true"
-		if found && text != "true" && text != "false" {
-			diags = append(diags, problem(attribute.Expr.Range().Ptr(), "wrong value of local", "It is true or false.")...)
-		}
-	}
-	if attribute := content.Attributes["plugin"]; attribute != nil {
-		text, found, pluginDiags := c.text(formText, attribute)
-		diags = append(diags, pluginDiags...)
-		switch {
-		case found && text == "":
-			diags = append(diags, problem(attribute.Expr.Range().Ptr(), "wrong value of plugin", "It is the path of an executable.")...)
-		case found:
-			b.Plugin = text
-			c.places[b.setting("plugin")] = placeIn(attribute.Expr.Range())
-		}
-	}
-	return b, diags
+	b := &Backend{Kind: kind, Name: name, where: block.DefRange, ranges: map[string]hcl.Range{}}
+	return b, c.takeHostAttributes(b, block.Body)
 }
-
-// setting names an attribute of the backend as `config show` does.
-func (b *Backend) setting(attribute string) string { return "backend." + b.Name + "." + attribute }
 
 // takeTokens reads the token blocks.
 func (c *Config) takeTokens(blocks hcl.Blocks) (diags hcl.Diagnostics) {

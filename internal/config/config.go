@@ -19,10 +19,12 @@ type Config struct {
 	PluginDir string
 	LogLevel  string // trace, debug, info, warn or error
 	LogJSON   bool
-	Journal   Journal
-	Retention time.Duration // finished history older than this is pruned; 0 keeps it for ever
-	Backends  []*Backend    // in the order of the file; exactly one is Local
-	Tokens    []Token
+	// Production wants every plugin's files pinned, and writable by nobody else.
+	Production bool
+	Journal    Journal
+	Retention  time.Duration // finished history older than this is pruned; 0 keeps it for ever
+	Backends   []*Backend    // in the order of the file; exactly one is Local
+	Tokens     []Token
 
 	places  map[string]place // of settings and of other values in the file, by name
 	binary  string
@@ -49,10 +51,13 @@ type Backend struct {
 	Name   string
 	Local  bool   // it is the local store
 	Plugin string // path of the executable
+	Args   []string
+	Memory int64 // bytes that the plugin and its children may hold together
 
-	body  hcl.Body  // the options, not checked yet
-	where hcl.Range // the block's header
-	own   bool      // stands in the operator's file, not in the defaults
+	body   hcl.Body             // the options, not checked yet
+	where  hcl.Range            // the block's header
+	ranges map[string]hcl.Range // of the host's own attributes that stand in the block
+	own    bool                 // stands in the operator's file, not in the defaults
 }
 
 // Token lets callers in.

@@ -19,5 +19,5 @@
 // Secrets never show: values of type Secret print as stars, and snippets in diagnostics hide every value that is not known
 // to be harmless (mask.go).
 //
-// Relative paths, those of `data`, `plugin_dir`, `plugin` and file(), are relative to the working directory.
+// Relative paths, those of `data`, `plugin_dir`, `plugin`, `args` and file(), are relative to the working directory.
 package config

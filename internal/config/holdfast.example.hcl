@@ -34,6 +34,10 @@ ack = "local"
 # Where the plugins are: holdfast-backend-KIND for each kind of backend. Default: plugins/ beside the binary.
 #plugin_dir = "/usr/lib/holdfast/plugins"
 
+# With true no plugin is started whose files are not pinned, are others than the pinned ones, or can be written to by other
+# users. `holdfast plugin lock` writes the pins, to holdfast.lock beside this file.
+production = false
+
 # What is logged: "trace", "debug", "info", "warn" or "error" and above; as JSON, one object a line, or as text.
 log_level = "info"
 log_json  = false
@@ -68,7 +72,17 @@ backend "sqlite" "local" {
 
   # The plugin's executable. Default: holdfast-backend-KIND in plugin_dir.
   #plugin = "/opt/sqlite/holdfast-backend-sqlite"
+
+  # What the plugin and its children may hold of the machine's memory, or "off". Beyond it the plugin is killed and started again.
+  memory_limit = "2GiB"
 }
+
+# A plugin that an interpreter runs: the plugin is the interpreter then, and its arguments follow. Paths in them are relative to
+# the working directory, too.
+#backend "tape" "archive" {
+#  plugin = "/usr/bin/node"
+#  args   = ["/opt/tape/plugin.js"]
+#}
 
 # A second copy, here on another disk. Two blocks never keep their history in the same place.
 #backend "sqlite" "mirror" {

@@ -116,7 +116,7 @@ journal {
 }
 `, config.Input{
 		LookupEnv: environment(map[string]string{
-			"HOLDFAST_LISTEN": "127.0.0.1:2", "HOLDFAST_DATA": "from-env", "HOLDFAST_JOURNAL_RESERVE": "1MiB", "HOLDFAST_LOG_JSON": "true",
+			"HOLDFAST_LISTEN": "127.0.0.1:2", "HOLDFAST_DATA": "from-env", "HOLDFAST_JOURNAL_RESERVE": "1MiB", "HOLDFAST_LOG_JSON": "true", "HOLDFAST_PRODUCTION": "true",
 			"HOLDFAST_ACK": "", // empty is not given
 		}),
 		Flags: map[string]string{"data": "from-flag", "log_level": "debug", "listen": ""},
@@ -132,6 +132,7 @@ journal {
 		"data = from-flag (flag --data)",
 		"ack = journaled (host.hcl:2)",
 		"route = local (default)",
+		"production = true (env HOLDFAST_PRODUCTION)",
 		"log_level = debug (flag --log-level)",
 		"log_json = true (env HOLDFAST_LOG_JSON)",
 		"journal.limit = 2MiB (host.hcl:7)",

@@ -25,8 +25,7 @@ func covering(spans []span, at int) (span, bool) {
 // mayShow says whether the value of an attribute can stand in a snippet: those of the host's own settings, and of options
 // that a plugin declared as not secret. A misspelt name is not known, so its value does not show.
 func (c *Config) mayShow(name string) bool {
-	switch name {
-	case "local", "plugin", "role":
+	if name == "role" || slices.Contains(hostAttributes, name) {
 		return true
 	}
 	for _, s := range settings {

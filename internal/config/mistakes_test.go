@@ -29,6 +29,9 @@ var described = map[string]ports.Description{
 		{Name: "dsn", Type: ports.OptionString, Required: true, Secret: true, Help: "where the database is", Example: `env("HOLDFAST_DSN")`},
 	}},
 	"beacon": {Kind: "beacon"},
+	// Two whose authors made a mistake.
+	"greedy":   {Kind: "greedy", Options: []ports.Option{{Name: "args", Type: ports.OptionString}}},
+	"nameless": {Kind: "nameless", Options: []ports.Option{{Name: "8 tracks", Type: ports.OptionBool}}},
 }
 
 func TestEachMistakeIsExplained(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"holdfast/ports"
@@ -40,16 +41,40 @@ func (c *Config) CheckDescription(b *Backend, d ports.Description) hcl.Diagnosti
 	case b.Local && !slices.Contains(d.Powers, "LocalStore"):
 		return problem(&b.where, "no local store", "A %q backend cannot be the local store; take local = true away and add a backend that can, such as \"sqlite\".", b.Kind)
 	}
+	if err := CheckTable(d.Options); err != nil {
+		return problem(&b.where, "options that cannot be given", "The plugin of the kind %q %s.", b.Kind, err)
+	}
 	return nil
 }
 
-// Refusal places an error of a plugin's start in the file: at the option that it names, else at the block.
+// CheckTable says why nobody could give one of the options that a plugin declares, if that is so. The plugin is the subject
+// of the sentence.
+func CheckTable(table []ports.Option) error {
+	seen := map[string]bool{}
+	for _, o := range table {
+		switch {
+		case slices.Contains(hostAttributes, o.Name):
+			return ports.Errorf(ports.Invalid, "", "declares an option %q, which is an attribute of the host's own in every backend block (%s); its author has to call it something else", o.Name, list(hostAttributes))
+		case !hclsyntax.ValidIdentifier(o.Name):
+			return ports.Errorf(ports.Invalid, "", "declares an option %q, which is no name in a configuration; names begin with a letter, and letters, digits, \"_\" and \"-\" follow", o.Name)
+		case seen[o.Name]:
+			return ports.Errorf(ports.Invalid, "", "declares the option %q twice", o.Name)
+		}
+		seen[o.Name] = true
+	}
+	return nil
+}
+
+// Refusal places an error of a plugin's start in the file: at the attribute or the option that it names, else at the block.
 func (c *Config) Refusal(b *Backend, err error) hcl.Diagnostics {
 	summary, where := fmt.Sprintf("backend %q does not start", b.Name), b.where
 	if refused, ok := errors.AsType[*ports.Error](err); ok && refused.Field != "" {
 		attributes, _ := b.body.JustAttributes()
 		if attribute := attributes[refused.Field]; attribute != nil {
 			where = attribute.Range
+		}
+		if own, given := b.ranges[refused.Field]; given {
+			where = own
 		}
 	}
 	return problem(&where, summary, "%s", err)
@@ -65,7 +90,7 @@ type option struct {
 
 // options checks the block. It gives the options that have a value, in the table's order.
 func (c *Config) options(b *Backend, table []ports.Option) (chosen []option, diags hcl.Diagnostics) {
-	known := []string{"local", "plugin"}
+	known := slices.Clone(hostAttributes)
 	for _, o := range table {
 		known = append(known, o.Name)
 		if shown, named := c.shown[o.Name]; !named || shown {

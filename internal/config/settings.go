@@ -39,8 +39,9 @@ var settings = []setting{
 	{"ack", formText, AckLocal, oneOf(func(c *Config) *string { return &c.Ack }, AckLocal, AckJournaled), func(c *Config) string { return c.Ack }},
 	{"route", formList, "local", setRoute, func(c *Config) string { return strings.Join(c.Route, ",") }},
 	{"plugin_dir", formText, "", setPluginDir, func(c *Config) string { return c.PluginDir }},
+	{"production", formBool, "false", truth(func(c *Config) *bool { return &c.Production }), func(c *Config) string { return strconv.FormatBool(c.Production) }},
 	{"log_level", formText, "info", oneOf(func(c *Config) *string { return &c.LogLevel }, "trace", "debug", "info", "warn", "error"), func(c *Config) string { return c.LogLevel }},
-	{"log_json", formBool, "false", setLogJSON, func(c *Config) string { return strconv.FormatBool(c.LogJSON) }},
+	{"log_json", formBool, "false", truth(func(c *Config) *bool { return &c.LogJSON }), func(c *Config) string { return strconv.FormatBool(c.LogJSON) }},
 	{"journal.limit", formSize, auto, size(func(c *Config) *int64 { return &c.Journal.Limit }), func(c *Config) string { return formatSize(c.Journal.Limit) }},
 	{"journal.reserve", formSize, auto, size(func(c *Config) *int64 { return &c.Journal.Reserve }), func(c *Config) string { return formatSize(c.Journal.Reserve) }},
 	{"retention", formText, "8760h", setRetention, func(c *Config) string { return formatRetention(c.Retention) }},
@@ -105,17 +106,21 @@ func setRoute(c *Config, text string) error {
 	return nil
 }
 
-func setLogJSON(c *Config, text string) (err error) {
-	if c.LogJSON, err = strconv.ParseBool(text); err != nil {
-		return fmt.Errorf("%q is neither true nor false", text)
+func truth(field func(*Config) *bool) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		yes, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		*field(c) = yes
+		return nil
 	}
-	return nil
 }
 
-const forever = "off"
+const off = "off"
 
 func setRetention(c *Config, text string) error {
-	if text == forever {
+	if text == off {
 		c.Retention = 0
 		return nil
 	}
@@ -132,7 +137,7 @@ func setRetention(c *Config, text string) error {
 
 func formatRetention(d time.Duration) string {
 	if d == 0 {
-		return forever
+		return off
 	}
 	return FormatDuration(d)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"holdfast/ports"
 )
@@ -40,7 +41,11 @@ func (c *Config) BackendSettings(b *Backend, table []ports.Option) []Setting {
 	all := []Setting{
 		{b.setting("kind"), b.Kind, source},
 		{b.setting("local"), strconv.FormatBool(b.Local), source},
-		{b.setting("plugin"), b.Plugin, c.places[b.setting("plugin")].source},
+	}
+	for _, own := range []struct{ name, value string }{
+		{attrPlugin, b.Plugin}, {attrArgs, strings.Join(b.Args, " ")}, {attrMemory, formatMemory(b.Memory)},
+	} {
+		all = append(all, Setting{b.setting(own.name), own.value, c.places[b.setting(own.name)].source})
 	}
 	if table == nil {
 		attributes, _ := b.body.JustAttributes()

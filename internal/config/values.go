@@ -32,14 +32,8 @@ func (c *Config) text(f form, attribute *hcl.Attribute) (text string, found bool
 	}
 	switch {
 	case f == formList && isList(value):
-		var names []string
-		for _, element := range value.AsValueSlice() {
-			if element.IsNull() || element.Type() != cty.String {
-				return "", false, append(diags, wrongType(attribute, string(f), element)...)
-			}
-			names = append(names, element.AsString())
-		}
-		return strings.Join(names, ","), true, diags
+		names, listDiags := elements(attribute, value, string(f))
+		return strings.Join(names, ","), !listDiags.HasErrors(), append(diags, listDiags...)
 	case f != formList && value.Type() == cty.String:
 		return value.AsString(), true, diags
 	case f == formBool && value.Type() == cty.Bool:
@@ -48,6 +42,29 @@ func (c *Config) text(f form, attribute *hcl.Attribute) (text string, found bool
 		return value.AsBigFloat().Text('f', -1), true, diags
 	}
 	return "", false, append(diags, wrongType(attribute, string(f), value)...)
+}
+
+// texts gives a list of texts as it stands, each as it is; found is false for null.
+func (c *Config) texts(attribute *hcl.Attribute, want string) (list []string, found bool, diags hcl.Diagnostics) {
+	value, diags := c.evaluate(attribute)
+	if diags.HasErrors() || value.IsNull() {
+		return nil, false, diags
+	}
+	if !isList(value) {
+		return nil, false, append(diags, wrongType(attribute, want, value)...)
+	}
+	list, listDiags := elements(attribute, value, want)
+	return list, !listDiags.HasErrors(), append(diags, listDiags...)
+}
+
+func elements(attribute *hcl.Attribute, value cty.Value, want string) (list []string, diags hcl.Diagnostics) {
+	for _, element := range value.AsValueSlice() {
+		if element.IsNull() || element.Type() != cty.String {
+			return nil, wrongType(attribute, want, element)
+		}
+		list = append(list, element.AsString())
+	}
+	return list, nil
 }
 
 func isList(value cty.Value) bool {

@@ -1,0 +1,4 @@
+backend "sqlite" "local" {
+  local        = true
+  memory_limit = "2 gigabytes"
+}

@@ -1,0 +1,4 @@
+backend "sqlite" "local" {
+  local       = true
+  memry_limit = "1GiB"
+}

@@ -1,0 +1,1 @@
+prodution = true

@@ -1,0 +1,4 @@
+backend "sqlite" "local" {
+  local = true
+  args  = ["plugin.js", 1]
+}

@@ -1,0 +1,4 @@
+backend "sqlite" "local" {
+  local = true
+}
+backend "greedy" "greedy" {}
