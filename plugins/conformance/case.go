@@ -20,6 +20,7 @@ import (
 type C struct {
 	Ctx context.Context // ends with the case's limit
 
+	suite    suite
 	subject  *Subject
 	declared *ports.Description
 	patience time.Duration // of one call
@@ -40,7 +41,7 @@ type place struct {
 }
 
 // try runs one case, whatever it does.
-func try(ctx context.Context, s *Subject, d *ports.Description, k *Case) Result {
+func (all suite) try(ctx context.Context, s *Subject, d *ports.Description, k *Case) Result {
 	began := time.Now()
 	r := Result{Case: k}
 	if outcome, why := exempt(s, d, k); outcome != "" {
@@ -57,6 +58,7 @@ func try(ctx context.Context, s *Subject, d *ports.Description, k *Case) Result 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c := newC(ctx, s, d, k, root)
+	c.suite = all
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -177,7 +179,9 @@ func (c *C) keep(r *recorder) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.trace = append(c.trace, exchanges...)
+	if c.trace = append(c.trace, exchanges...); len(c.trace) > 2*keptExchanges {
+		c.trace = c.trace[len(c.trace)-2*keptExchanges:]
+	}
 	c.told = append(c.told, told...)
 }
 
@@ -185,7 +189,22 @@ func (c *C) keep(r *recorder) {
 func (c *C) Errorf(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wrong = append(c.wrong, fmt.Sprintf(format, args...))
+	switch len(c.wrong) {
+	case keptComplaints:
+	case keptComplaints - 1:
+		c.wrong = append(c.wrong, "and more of it")
+	default:
+		c.wrong = append(c.wrong, fmt.Sprintf(format, args...))
+	}
+}
+
+// keptComplaints is how much of what is wrong is told.
+const keptComplaints = 20
+
+func (c *C) failed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.wrong) > 0
 }
 
 // Fatalf notes what is wrong and ends the case. It is for the case's own goroutine.

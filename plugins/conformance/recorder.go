@@ -9,8 +9,8 @@ import (
 	"holdfast/ports"
 )
 
-// keptExchanges is how many calls of a case are kept, the last ones.
-const keptExchanges = 50
+// keptExchanges is how many calls of a case are kept: the last ones up to the one in which the first thing was found wrong.
+const keptExchanges = 12
 
 // recorder is a backend that notes what is asked of another one, and what it answers, and sees to it that no call lasts for
 // ever. It has the methods of every power; which of them may be called the description says.
@@ -20,6 +20,7 @@ type recorder struct {
 	patience time.Duration
 	slots    chan struct{} // as many calls at a time as the backend takes; nil sets no limit
 	complain func(format string, args ...any)
+	enough   func() bool // something was found wrong already
 
 	mu   sync.Mutex
 	list []exchange
@@ -34,7 +35,7 @@ var (
 )
 
 func newRecorder(c *C, b ports.Backend) *recorder {
-	r := &recorder{backend: b, patience: c.patience, complain: c.Errorf}
+	r := &recorder{backend: b, patience: c.patience, complain: c.Errorf, enough: c.failed}
 	if n := c.declared.Slots; n > 0 {
 		r.slots = make(chan struct{}, n)
 	}
@@ -65,6 +66,9 @@ func (r *recorder) exchanges() []exchange {
 }
 
 func (r *recorder) note(call string, request, answer any, err error) {
+	if r.enough() {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.list) == keptExchanges {
@@ -89,10 +93,10 @@ func timed[T any](ctx context.Context, r *recorder, call string, request any, do
 		defer func() { <-r.slots }()
 	}
 	answer, err = within(ctx, r.patience, r.patience/5, do)
+	r.note(call, request, answer, err)
 	if _, bad := errors.AsType[*misbehaved](err); bad {
 		r.complain("%s%s: %v", r.name, call, err)
 	}
-	r.note(call, request, answer, err)
 	return answer, err
 }
 

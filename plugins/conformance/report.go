@@ -12,6 +12,8 @@ import (
 type Report struct {
 	Description ports.Description
 	Results     []Result
+
+	of int // cases of the suite
 }
 
 // Contract is what a backend is certified for.
@@ -35,7 +37,7 @@ func (r *Report) OK() bool { return r.Count(Failed) == 0 }
 
 // Certified says that the whole suite was asked for, something of it ran, and nothing failed.
 func (r *Report) Certified() bool {
-	return r.OK() && r.Count(Passed) > 0 && len(r.Results) == len(cases)
+	return r.OK() && r.Count(Passed) > 0 && len(r.Results) == r.of
 }
 
 // Badge is the line for an author to paste, or the line that says why there is none:
@@ -47,8 +49,8 @@ func (r *Report) Badge() string {
 	switch tried := r.Tried(); {
 	case !r.OK():
 		return fmt.Sprintf("not certified: %d of %d cases failed", r.Count(Failed), tried)
-	case len(r.Results) < len(cases):
-		return fmt.Sprintf("not certified: only %d of the %d cases were asked for, none of them failed", len(r.Results), len(cases))
+	case len(r.Results) < r.of:
+		return fmt.Sprintf("not certified: only %d of the %d cases were asked for, none of them failed", len(r.Results), r.of)
 	case tried == 0:
 		return "not certified: every case was left out"
 	default:

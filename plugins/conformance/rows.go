@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 const (
 	anyHost  = "0b5d7c1e-4a6f-4f3b-9d2c-8e1a7f60c3b2" // a HostID
 	thatHost = "6f1e2d3c-5b4a-4788-9a0b-1c2d3e4f5a6b" // another one
-	firstMs  = 1796004734800                          // when the first row was received
+	begunMs  = 1796004734800                          // when the first row was received
 )
 
 // opaque is the member of each kind that is kept byte for byte because nobody looks into it, and word the column whose
@@ -24,15 +25,19 @@ var (
 	word   = map[ports.Kind]string{ports.KindItem: "Status", ports.KindEvent: "EventType", ports.KindAttempt: "Outcome", ports.KindManifest: "Status"}
 )
 
-// guid gives the n-th EventGUID.
-func guid(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", n) }
+// guid gives the EventGUID of the n-th event of a key; no other event has it, and those of a key are in order.
+func guid(key string, n int) string {
+	h := fnv.New32a()
+	h.Write([]byte(key))
+	return fmt.Sprintf("%08x-0000-4000-8000-%012x", h.Sum32(), n)
+}
 
 // row makes the state of a record: of an event or attempt the n-th of its key (from 1 on), of an item or manifest the only
 // one. members are those beside the ones that name it, as JSON: `"Status":"Running","Priority":3`.
 func (c *C) row(kind ports.Kind, key string, n int, members string) ports.Row {
 	c.seq++
 	r := ports.Row{Kind: kind, Key: key, Change: ports.Change{Host: anyHost, Seq: c.seq}}
-	entry := ports.Entry{Seq: c.seq, ReceivedMs: firstMs + int64(c.seq), Host: anyHost[:8]}
+	entry := ports.Entry{Seq: c.seq, ReceivedMs: begunMs + int64(c.seq), Host: anyHost[:8]}
 	r.First = ports.First{ReceivedAt: entry.ReceivedAt(), OrderKey: entry.OrderKey(), Actor: "ops", Origin: ports.OriginHTTP}
 	quoted := string(ports.AppendQuoted(nil, key))
 	switch kind {
@@ -40,7 +45,7 @@ func (c *C) row(kind ports.Kind, key string, n int, members string) ports.Row {
 		r.First.EnqueuedKey, _ = ports.TimeKey(entry.ReceivedAt())
 		r.Body = object(`"WorkItemHash":`+quoted, members)
 	case ports.KindEvent:
-		r.GUID, r.First.EmittedAt = guid(n), entry.ReceivedAt()
+		r.GUID, r.First.EmittedAt = guid(key, n), entry.ReceivedAt()
 		if strings.Contains(members, `"EmittedAt"`) {
 			r.First.EmittedAt = ""
 		}

@@ -29,7 +29,7 @@ func (c *Case) Path() string { return c.Topic + "/" + c.Name }
 
 // cases are all cases, in the order of the report.
 var cases = slices.Concat(
-	describeCases,
+	describeCases, probeCases, putCases, positionCases, orderCases,
 )
 
 // Cases lists the suite.
@@ -58,13 +58,27 @@ type Result struct {
 // Run runs the suite as subtests, topic by topic, and logs the badge at the end.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
+	suite(cases).run(t, s)
+}
+
+// Check runs the cases whose path matches a pattern (a topic, "topic/case", or with * as in path.Match; "" for all), one
+// after the other, and tells each result as it comes.
+func Check(ctx context.Context, s Subject, pattern string, tell func(Result)) (*Report, error) {
+	return suite(cases).check(ctx, s, pattern, tell)
+}
+
+// suite is a list of cases that runs.
+type suite []Case
+
+func (all suite) run(t *testing.T, s Subject) {
+	t.Helper()
 	d, err := describe(t.Context(), &s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	results := make([]Result, len(cases))
+	results := make([]Result, len(all))
 	t.Cleanup(func() { // after the last subtest
-		report := Report{Description: d}
+		report := Report{Description: d, of: len(all)}
 		for _, r := range results {
 			if r.Case != nil {
 				report.Results = append(report.Results, r)
@@ -72,14 +86,14 @@ func Run(t *testing.T, s Subject) {
 		}
 		t.Log(report.Badge())
 	})
-	for i := range cases {
-		t.Run(cases[i].Path(), func(t *testing.T) {
+	for i := range all {
+		t.Run(all[i].Path(), func(t *testing.T) {
 			t.Parallel()
-			r := try(t.Context(), &s, &d, &cases[i])
+			r := all.try(t.Context(), &s, &d, &all[i])
 			switch results[i] = r; r.Outcome {
 			case Passed:
 			case Failed:
-				t.Errorf("%s\n%s\n%s", cases[i].Must, strings.Join(r.Reason, "\n"), traced(r.Trace))
+				t.Errorf("%s\n%s\n%s", all[i].Must, strings.Join(r.Reason, "\n"), traced(r.Trace))
 			default:
 				t.Skipf("%s: %s", r.Outcome, strings.Join(r.Reason, "; "))
 			}
@@ -87,15 +101,12 @@ func Run(t *testing.T, s Subject) {
 	}
 }
 
-// Check runs the cases whose path matches a pattern (a topic, "topic/case", or with * as in path.Match; "" for all), one
-// after the other, and tells each result as it comes. extra are cases about what only the caller can see, such as the
-// processes of a plugin.
-func Check(ctx context.Context, s Subject, pattern string, tell func(Result), extra ...Case) (*Report, error) {
-	chosen, err := choose(slices.Concat(cases, extra), pattern)
+func (all suite) check(ctx context.Context, s Subject, pattern string, tell func(Result)) (*Report, error) {
+	chosen, err := all.choose(pattern)
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{}
+	report := &Report{of: len(all)}
 	if report.Description, err = describe(ctx, &s); err != nil {
 		return nil, err
 	}
@@ -103,14 +114,14 @@ func Check(ctx context.Context, s Subject, pattern string, tell func(Result), ex
 		if err := ctx.Err(); err != nil {
 			return report, err
 		}
-		r := try(ctx, &s, &report.Description, c)
+		r := all.try(ctx, &s, &report.Description, c)
 		report.Results = append(report.Results, r)
 		tell(r)
 	}
 	return report, nil
 }
 
-func choose(all []Case, pattern string) (chosen []*Case, _ error) {
+func (all suite) choose(pattern string) (chosen []*Case, _ error) {
 	for i := range all {
 		c := &all[i]
 		whole, err := path.Match(pattern, c.Path())
