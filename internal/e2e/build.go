@@ -40,9 +40,13 @@ func build() (binary string, err error) {
 // buildDir is what Main removes.
 var buildDir string
 
-// Main runs a package's tests and removes what was built for them: func TestMain(m *testing.M) { e2e.Main(m) }.
-func Main(m *testing.M) {
+// Main runs a package's tests and removes what was built for them: func TestMain(m *testing.M) { e2e.Main(m) }. A package that
+// builds something of its own says how that is removed.
+func Main(m *testing.M, remove ...func()) {
 	code := m.Run()
+	for _, each := range remove {
+		each()
+	}
 	if buildDir != "" {
 		_ = os.RemoveAll(buildDir)
 	}

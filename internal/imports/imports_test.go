@@ -38,6 +38,7 @@ var rules = []rule{
 	{"plugins/templates/*", []string{"plugins/sdk", "ports"}, "a template is a project of somebody outside of this module"},
 	{"plugins/templates", []string{"plugins/templates", "plugins/proto", "ports"}, "what renders projects knows the contract that it puts into them"},
 	{"plugins/*", []string{"plugins/SELF", "plugins/sdk", "adapters/*"}, "a plugin is one adapter and the SDK"},
+	{"internal/hostile", []string{"internal/hostile", "ports", "adapters/wire", "adapters/sqlite", "plugins/proto", "plugins/sdk"}, "the hostile plugin is a plugin, whatever it does"},
 	{"internal", []string{"internal", "ports"}, "internal serves cmd and tests, and knows at most ports"},
 	{"cmd", []string{"cmd/SELF", "core", "ports", "adapters", "plugins", "internal"}, "cmd wires everything, but nobody imports cmd"},
 }
