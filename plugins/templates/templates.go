@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	contract "holdfast/plugins/proto"
@@ -45,7 +46,7 @@ type File struct {
 	Text []byte
 }
 
-//go:embed go/*.go go/README.md node/plugin.js node/package.json node/README.md python/plugin.py python/README.md
+//go:embed go/*.go go/README.md node/plugin.js node/package.json node/package-lock.json node/README.md python/plugin.py python/README.md
 var projects embed.FS
 
 // kind is what the templates are called; rendering puts another name in its place.
@@ -105,8 +106,8 @@ func common(o Options) (files []File, err error) {
 	return files, nil
 }
 
-// descriptors is the contract as a FileDescriptorSet, with all that it imports, for languages that build messages from it at run
-// time. It is what `buf build -o backend.binpb --as-file-descriptor-set --exclude-source-info` makes.
+// descriptors is the contract as a FileDescriptorSet, with all that it imports and google.rpc.Status, which carries errors: for
+// languages that make messages of it at run time.
 func descriptors() ([]byte, error) {
 	var set descriptorpb.FileDescriptorSet
 	seen := map[string]bool{}
@@ -122,6 +123,11 @@ func descriptors() ([]byte, error) {
 		set.File = append(set.File, protodesc.ToFileDescriptorProto(f))
 	}
 	add(backendv1.File_holdfast_backend_v1_backend_proto)
+	status, err := protoregistry.GlobalFiles.FindFileByPath("google/rpc/status.proto") // of the errors of gRPC
+	if err != nil {
+		return nil, err
+	}
+	add(status)
 	return proto.MarshalOptions{Deterministic: true}.Marshal(&set)
 }
 

@@ -1,0 +1,65 @@
+package languages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// unpack fetches Debian packages, with what they depend on and the machine has not installed, and unpacks them below a folder.
+// Nothing is installed, so that it needs no rights: the lists and the archives are kept in the folder too.
+func unpack(ctx context.Context, dir string, packages ...string) (root string, err error) {
+	for _, needed := range []string{"apt-get", "dpkg-deb"} {
+		if _, err := exec.LookPath(needed); err != nil {
+			return "", fmt.Errorf("this machine has no %s to fetch %v with; install them in its own way", needed, packages)
+		}
+	}
+	root = filepath.Join(dir, "root")
+	lists, cache := filepath.Join(dir, "lists"), filepath.Join(dir, "cache")
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	for _, d := range []string{root, filepath.Join(lists, "partial"), filepath.Join(cache, "archives", "partial")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return "", err
+		}
+	}
+	apt := func(args ...string) error {
+		_, err := run(ctx, dir, "apt-get", append([]string{
+			"-q", "-y", "-o", "Dir::State::lists=" + lists, "-o", "Dir::Cache=" + cache, "-o", "Debug::NoLocking=1",
+			"-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none",
+		}, args...)...)
+		return err
+	}
+	if err := apt("update"); err != nil {
+		return "", err
+	}
+	if err := apt(append([]string{"install", "--no-install-recommends", "--download-only"}, packages...)...); err != nil {
+		return "", err
+	}
+	archives, err := filepath.Glob(filepath.Join(cache, "archives", "*.deb"))
+	if err != nil {
+		return "", err
+	}
+	if len(archives) == 0 {
+		return "", fmt.Errorf("the machine has %v installed, and they do not work", packages)
+	}
+	for _, a := range archives {
+		if _, err := run(ctx, dir, "dpkg-deb", "-x", a, root); err != nil {
+			return "", err
+		}
+	}
+	return root, errors.Join(os.RemoveAll(lists), os.RemoveAll(cache))
+}
+
+// libraries is the line of a wrapper that lets a program find the libraries that were unpacked with it.
+func libraries(root string) string {
+	found, err := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu"))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return "export LD_LIBRARY_PATH='" + found[0] + "'\n"
+}
