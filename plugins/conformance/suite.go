@@ -29,8 +29,8 @@ func (c *Case) Path() string { return c.Topic + "/" + c.Name }
 
 // cases are all cases, in the order of the report.
 var cases = slices.Concat(
-	describeCases, probeCases, putCases, positionCases, orderCases,
-	decideCases,
+	describeCases, probeCases, putCases, positionCases, orderCases, readerCases, listCases, pagingCases,
+	decideCases, commitCases,
 )
 
 // Cases lists the suite.
@@ -63,9 +63,10 @@ func Run(t *testing.T, s Subject) {
 }
 
 // Check runs the cases whose path matches a pattern (a topic, "topic/case", or with * as in path.Match; "" for all), one
-// after the other, and tells each result as it comes.
-func Check(ctx context.Context, s Subject, pattern string, tell func(Result)) (*Report, error) {
-	return suite(cases).check(ctx, s, pattern, tell)
+// after the other, and tells each result as it comes. extra are cases about what only the caller can see, such as the
+// processes of a plugin; they count as the others do.
+func Check(ctx context.Context, s Subject, pattern string, tell func(Result), extra ...Case) (*Report, error) {
+	return suite(slices.Concat(cases, extra)).check(ctx, s, pattern, tell)
 }
 
 // suite is a list of cases that runs.
