@@ -22,9 +22,10 @@ type mirror struct {
 
 	fate   func(b *ports.Batch) putFate
 	probe  error
-	mute   bool          // Put, Probe, Position and reads answer nothing at all
-	delays time.Duration // of every read
-	stale  bool          // reads fail with Unavailable
+	mute   bool             // Put, Probe, Position and reads answer nothing at all
+	delays time.Duration    // of every read
+	stale  bool             // reads fail with Unavailable
+	lie    func(*ports.Row) // what it makes of a row that is read
 
 	families   []ports.Family
 	slots      int
@@ -271,7 +272,13 @@ func (m *mirror) kept(ctx context.Context, kinds ...ports.Kind) ([]ports.Row, er
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.disk.list(kinds...), nil
+	rows := m.disk.list(kinds...)
+	for i := range rows {
+		if m.lie != nil {
+			m.lie(&rows[i])
+		}
+	}
+	return rows, nil
 }
 
 func (m *mirror) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, error) {

@@ -37,41 +37,50 @@ func (h *Host) awaitPosition(ctx context.Context, f *family, need uint64) bool {
 func (h *Host) Item(ctx context.Context, key string) Answer {
 	return read(ctx, h, ports.Queue, key, Answer{Payload: "WorkItem"}, func(ctx context.Context, r ports.ItemReader, a *Answer) error {
 		row, err := r.Item(ctx, key)
-		a.Value = shown(row)
-		return err
+		return one(a, row, ports.KindItem, key, err)
 	})
 }
 
 // Items lists work items.
 func (h *Host) Items(ctx context.Context, q ports.ItemQuery) Answer {
-	return list(ctx, h, ports.Queue, "", "WorkItems", func(ctx context.Context, r ports.ItemReader) (ports.Page, error) { return r.Items(ctx, q) })
+	return list(ctx, h, ports.Queue, "", ports.KindItem, "WorkItems", func(ctx context.Context, r ports.ItemReader) (ports.Page, error) { return r.Items(ctx, q) })
 }
 
 // Events lists the events of a work item.
 func (h *Host) Events(ctx context.Context, q ports.EventQuery) Answer {
-	return list(ctx, h, ports.Queue, q.Key, "Events", func(ctx context.Context, r ports.EventReader) (ports.Page, error) { return r.Events(ctx, q) })
+	return list(ctx, h, ports.Queue, q.Key, ports.KindEvent, "Events", func(ctx context.Context, r ports.EventReader) (ports.Page, error) { return r.Events(ctx, q) })
 }
 
 // Attempts lists the attempts of a work item.
 func (h *Host) Attempts(ctx context.Context, q ports.AttemptQuery) Answer {
-	return list(ctx, h, ports.Queue, q.Key, "Attempts", func(ctx context.Context, r ports.AttemptReader) (ports.Page, error) { return r.Attempts(ctx, q) })
+	return list(ctx, h, ports.Queue, q.Key, ports.KindAttempt, "Attempts", func(ctx context.Context, r ports.AttemptReader) (ports.Page, error) { return r.Attempts(ctx, q) })
 }
 
 // Manifest reads a manifest.
 func (h *Host) Manifest(ctx context.Context, key string) Answer {
 	return read(ctx, h, ports.Manifest, key, Answer{Payload: "Manifest"}, func(ctx context.Context, r ports.ManifestReader, a *Answer) error {
 		row, err := r.Manifest(ctx, key)
-		a.Value = shown(row)
-		return err
+		return one(a, row, ports.KindManifest, key, err)
 	})
 }
 
 // Manifests lists manifests.
 func (h *Host) Manifests(ctx context.Context, q ports.ManifestQuery) Answer {
-	return list(ctx, h, ports.Manifest, "", "Manifests", func(ctx context.Context, r ports.ManifestReader) (ports.Page, error) { return r.Manifests(ctx, q) })
+	return list(ctx, h, ports.Manifest, "", ports.KindManifest, "Manifests", func(ctx context.Context, r ports.ManifestReader) (ports.Page, error) { return r.Manifests(ctx, q) })
 }
 
-func list[R any](ctx context.Context, h *Host, name ports.Family, key, payload string, ask func(context.Context, R) (ports.Page, error)) Answer {
+// one is the answer with one record.
+func one(a *Answer, row ports.Row, kind ports.Kind, key string, err error) error {
+	if err == nil {
+		err = sound(&row, kind, key)
+	}
+	if err == nil {
+		a.Value = shown(row)
+	}
+	return err
+}
+
+func list[R any](ctx context.Context, h *Host, name ports.Family, key string, kind ports.Kind, payload string, ask func(context.Context, R) (ports.Page, error)) Answer {
 	return read(ctx, h, name, key, Answer{Payload: payload, List: true}, func(ctx context.Context, r R, a *Answer) error {
 		page, err := ask(ctx, r)
 		if err != nil {
@@ -79,6 +88,9 @@ func list[R any](ctx context.Context, h *Host, name ports.Family, key, payload s
 		}
 		size := 2
 		for i := range page.Rows {
+			if err := sound(&page.Rows[i], kind, key); err != nil {
+				return err
+			}
 			size += len(page.Rows[i].Body) + 80
 		}
 		value := append(make([]byte, 0, size), '[')

@@ -16,7 +16,8 @@ const (
 	freshWait      = 250 * time.Millisecond  // for the local store's position
 	followRead     = 700 * time.Millisecond  // for a backend that has the local store behind it
 	readLimit      = 1500 * time.Millisecond // for the last backend to answer,
-	readAltogether = 1900 * time.Millisecond // and for all of them
+	readAltogether = 1900 * time.Millisecond // and for all of them,
+	othersRead     = 1450 * time.Millisecond // of which those before the local store have this much: any number of them may hang
 )
 
 // question is a read, as every backend with the power R can answer it.
@@ -30,7 +31,12 @@ func read[R any](ctx context.Context, h *Host, name ports.Family, key string, in
 	defer cancel()
 	var miss *Answer // of a backend that has everything
 	tried := map[*follower]bool{}
+	first, enough := context.WithTimeout(ctx, othersRead)
+	defer enough()
 	for _, backend := range h.route {
+		if first.Err() != nil {
+			break
+		}
 		if h.isLocal(backend) {
 			if h.hasNow(f, need) {
 				break
@@ -41,7 +47,7 @@ func read[R any](ctx context.Context, h *Host, name ports.Family, key string, in
 		if w == nil || !w.serves(key, need) {
 			continue
 		}
-		a, ok := askFollower(ctx, w, into, ask)
+		a, ok := askFollower(first, w, into, ask)
 		tried[w] = true
 		if !ok {
 			continue
@@ -139,10 +145,26 @@ func askFollower[R any](ctx context.Context, w *follower, a Answer, ask question
 		w.tell(happening{kind: gone, detail: err.Error()})
 		return a, false
 	case err != nil:
+		w.failedRead(err)
 		return a, false
 	}
 	a.Backend = w.Name
 	return a, true
+}
+
+// failedRead lets the status say that a read was not answered as it should be. The next backend was asked; whether this one is
+// still there, its probes tell.
+func (w *follower) failedRead(err error) {
+	if code := ports.CodeOf(err); code == ports.Canceled || code == ports.Deadline || code == ports.Unimplemented {
+		return
+	}
+	at := w.host.clock()
+	w.mu.Lock()
+	w.lastErr, w.lastErrs = "a read failed: "+err.Error(), at
+	w.mu.Unlock()
+	if w.mayTell("read", at) {
+		w.host.log.Warn("a backend does not answer a read; the next one was asked", "name", w.Name, "family", w.family.name, "reason", err)
+	}
 }
 
 // serves says whether a follower provably has everything up to a Seq, of a key or of the whole family.
