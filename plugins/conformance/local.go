@@ -108,7 +108,7 @@ func (l *localStore) batch(entries ...ports.Entry) ports.CommitBatch {
 		l.seqs[f]++
 		e := &entries[i]
 		e.Seq, e.ReceivedMs, e.Host = l.seqs[f], firstMs+int64(l.seqs[f]), l.host[:8]
-		if e.Actor == "" {
+		if e.Origin == "" {
 			e.Actor, e.Origin = "ops", ports.OriginHTTP
 		}
 	}
