@@ -30,7 +30,7 @@ func (c *Case) Path() string { return c.Topic + "/" + c.Name }
 // cases are all cases, in the order of the report.
 var cases = slices.Concat(
 	describeCases, probeCases, putCases, positionCases, orderCases, readerCases, listCases, pagingCases,
-	decideCases, commitCases,
+	decideCases, commitCases, commitKillCases, epochCases,
 )
 
 // Cases lists the suite.
