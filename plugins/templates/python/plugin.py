@@ -19,6 +19,7 @@ class_of = getattr(message_factory, "GetMessageClass", None) or message_factory.
 ErrorDetail, Position, Status = (class_of(POOL.FindMessageTypeByName(n)) for n in (PACKAGE + "ErrorDetail", PACKAGE + "Position", "google.rpc.Status"))
 ITEM, EVENT, ATTEMPT, MANIFEST = 1, 2, 3, 4  # Kind
 CODES = {"INVALID_ARGUMENT": 1, "OUT_OF_RANGE": 2, "NOT_FOUND": 3, "FAILED_PRECONDITION": 4, "UNAVAILABLE": 6}  # Code by status
+OPT_OUTS = {"durability": "memory ends with its process", "lists": "it reads by key", "readers/event-bodies": "it gives events whole"}
 MESSAGE, PAGE = 72 << 20, 16 << 20  # bytes
 
 def log(level, text, **more):
@@ -42,7 +43,7 @@ class Tape:
         return dict(kind="tape", version="0.1", summary="Keeps history in memory.", families=[1, 2], contained=True,
                     powers=["ItemReader", "EventReader", "AttemptReader", "ManifestReader", "Drainer"],
                     options=[dict(name="max_body", type=5, default="64MiB", help="the largest record that it takes")],
-                    opt_outs=[dict(of="durability", reason="memory ends with its process"), dict(of="lists", reason="it reads by key")])
+                    opt_outs=[dict(of=of, reason=reason) for of, reason in OPT_OUTS.items()])
 
     def Configure(self, request):
         self._max_body = json.loads(request.options or "{}").get("max_body", 64 << 20)
@@ -134,7 +135,6 @@ def serve(tape, lock, stop):
     stop.wait()
     server.stop(1).wait()
 
-for number in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(number, signal.SIG_IGN)  # the host says when to stop
+for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)  # the host says when to stop
 threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()  # stdin ends: the host is gone
 serve(Tape(), threading.Lock(), threading.Event())
