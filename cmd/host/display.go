@@ -35,6 +35,15 @@ func clean(text string) string {
 	return b.String()
 }
 
+// cleanLines is clean for a text of many lines.
+func cleanLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(clean(strings.TrimSuffix(line, "\n")) + "\n")
+	}
+	return b.String()
+}
+
 // brief gives the first line of a text, cut.
 func brief(text string, limit int) string {
 	first, rest, more := strings.Cut(strings.TrimSpace(text), "\n")

@@ -85,11 +85,13 @@ func (h *house) plugin(cfg *config.Config, b *config.Backend) (*process.Process,
 	if err != nil {
 		return nil, err
 	}
-	spec := process.Spec{
-		Name: b.Name, Kind: b.Kind, Path: b.Plugin, Logger: h.log.Named(b.Name),
-		Config:  ports.Configuration{Name: b.Name, DataDir: dir},
-		Options: func(d ports.Description) (json.RawMessage, error) { return h.optionsOf(cfg, b, d) },
+	spec, err := specOf(cfg, b)
+	if err != nil {
+		return nil, err
 	}
+	spec.Name, spec.Logger = b.Name, h.log.Named(b.Name)
+	spec.Config = ports.Configuration{Name: b.Name, DataDir: dir}
+	spec.Options = func(d ports.Description) (json.RawMessage, error) { return h.optionsOf(cfg, b, d) }
 	if !b.Local {
 		spec.MaxWait = followerWait
 	}

@@ -41,6 +41,7 @@ type commands struct {
 	Local     localCommand     `cmd:"" help:"Decide about the local store."`
 	Prune     pruneCommand     `cmd:"" help:"Remove finished history."`
 	Doctor    doctorCommand    `cmd:"" help:"Look for everything that may be wrong, and say what to do."`
+	Plugin    pluginCommand    `cmd:"" help:"List, explain, check, begin and pin plugins."`
 	Config    configCommand    `cmd:"" help:"Check, show or begin a configuration."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 	Help      helpCommand      `cmd:"" help:"Print the help of a command."`

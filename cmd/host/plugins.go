@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"holdfast/adapters/process"
 	"holdfast/internal/config"
 	"holdfast/internal/exitcode"
 	"holdfast/ports"
@@ -31,7 +30,12 @@ type said struct {
 
 // ask starts a backend's plugin to learn its option table.
 func (in *invocation) ask(ctx context.Context, cfg *config.Config, b *config.Backend) (ports.Description, error) {
-	return in.describe(ctx, process.Spec{Kind: b.Kind, Path: b.Plugin, Logger: in.logger(cfg)})
+	spec, err := specOf(cfg, b)
+	if err != nil {
+		return ports.Description{}, err
+	}
+	spec.Logger = in.logger(cfg)
+	return in.describe(ctx, spec)
 }
 
 // askAll asks the plugins of some backends; patience is how long one may take.

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"holdfast/adapters/process"
+	"holdfast/adapters/wire"
+)
+
+// The host forgives a plugin much: it drops what is printed before the handshake, kills what does not stop, sweeps what was
+// left behind. Whoever certifies a plugin must see that; so here one is started plainly, with nothing between it and the case.
+
+// bare is one plain start of a plugin.
+type bare struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	dir    string        // for its socket
+	first  chan string   // its first line on stdout; closed without one when stdout ends
+	exited chan struct{} // it is dead and its streams are read
+	conn   *grpc.ClientConn
+
+	mu     sync.Mutex
+	stdout bytes.Buffer // the beginning
+	stderr bytes.Buffer
+}
+
+// keptBytes is how much of a stream is kept to be quoted.
+const keptBytes = 4 << 10
+
+// startBare starts a plugin as a host does, or, without the cookie, as somebody at a terminal does.
+func startBare(spec *process.Spec, cookie bool) (*bare, error) {
+	dir, err := os.MkdirTemp("", "hf") // short: it is part of the path of a socket
+	if err != nil {
+		return nil, err
+	}
+	b := &bare{cmd: exec.Command(spec.Path, spec.Args...), dir: dir, first: make(chan string, 1), exited: make(chan struct{})}
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	b.cmd.Env = environment(dir, cookie)
+	stdin, errIn := b.cmd.StdinPipe()
+	stdout, errOut := b.cmd.StdoutPipe()
+	stderr, errErr := b.cmd.StderrPipe()
+	err = errors.Join(errIn, errOut, errErr)
+	if err == nil {
+		err = b.cmd.Start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	b.stdin = stdin
+	go b.live(stdout, stderr)
+	return b, nil
+}
+
+// environment is what a plugin finds: what the host passes on, and the handshake.
+func environment(dir string, cookie bool) (env []string) {
+	for _, name := range []string{"PATH", "HOME", "TZ", "LANG", "TMPDIR"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	if !cookie {
+		return env
+	}
+	return append(env, wire.CookieKey+"="+wire.CookieValue, wire.LogLevelKey+"=info",
+		"PLUGIN_UNIX_SOCKET_DIR="+dir, fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", wire.ProtocolVersion))
+}
+
+// live reads what the plugin prints until it is dead.
+func (b *bare) live(stdout, stderr io.Reader) {
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer close(b.first)
+		all := bufio.NewReader(io.TeeReader(stdout, beginning{b, &b.stdout}))
+		if line, err := all.ReadString('\n'); err == nil {
+			b.first <- strings.TrimRight(line, "\r\n")
+		}
+		_, _ = io.Copy(io.Discard, all)
+	})
+	reading.Go(func() { _, _ = io.Copy(beginning{b, &b.stderr}, stderr) })
+	reading.Wait()
+	_ = b.cmd.Wait() // ending tells how it ended
+	close(b.exited)
+}
+
+// beginning writes the first of what it gets.
+type beginning struct {
+	b  *bare
+	to *bytes.Buffer
+}
+
+func (k beginning) Write(p []byte) (int, error) {
+	k.b.mu.Lock()
+	defer k.b.mu.Unlock()
+	k.to.Write(p[:min(len(p), keptBytes-k.to.Len())])
+	return len(p), nil
+}
+
+func (b *bare) said(stream *bytes.Buffer) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return stream.String()
+}
+
+// awaitEnd says whether the plugin ended within a time.
+func (b *bare) awaitEnd(limit time.Duration) bool {
+	patience := time.NewTimer(limit)
+	defer patience.Stop()
+	select {
+	case <-b.exited:
+		return true
+	case <-patience.C:
+		return false
+	}
+}
+
+// dial connects to the socket of a handshake.
+func (b *bare) dial(socket string) error {
+	conn, err := grpc.NewClient("unix://"+socket, append(wire.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	b.conn = conn
+	return err
+}
+
+// end kills the plugin with its children, if it is there, and clears up.
+func (b *bare) end() {
+	if b.conn != nil {
+		_ = b.conn.Close()
+	}
+	_ = syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL)
+	_ = b.stdin.Close()
+	<-b.exited
+	_ = os.RemoveAll(b.dir)
+}
+
+// handshake waits for the first line and takes it apart.
+func (b *bare) handshake(ctx context.Context) (socket string, err error) {
+	select {
+	case line, printed := <-b.first:
+		if !printed {
+			b.awaitEnd(time.Second)
+			return "", fmt.Errorf("its stdout ended without a line; on stderr it said %q", b.said(&b.stderr))
+		}
+		return b.checkHandshake(line)
+	case <-ctx.Done():
+		return "", fmt.Errorf("it printed no line within %s; on stderr it said %q", startLimit, b.said(&b.stderr))
+	}
+}
+
+func (b *bare) checkHandshake(line string) (socket string, err error) {
+	want := fmt.Sprintf("1|%d|unix|%s/NAME|grpc|", wire.ProtocolVersion, b.dir)
+	parts := strings.Split(line, "|")
+	switch {
+	case len(parts) < 5 || parts[0] != "1":
+		return "", fmt.Errorf("the first line on stdout is %q and not a handshake such as %q; logs go to stderr", line, want)
+	case parts[1] != fmt.Sprint(wire.ProtocolVersion):
+		return "", fmt.Errorf("it takes protocol %s where the host offers %d (PLUGIN_PROTOCOL_VERSIONS)", parts[1], wire.ProtocolVersion)
+	case parts[2] != "unix" || parts[4] != "grpc":
+		return "", fmt.Errorf("it offers %s on %s, and not grpc on a unix socket", parts[4], parts[2])
+	case filepath.Dir(parts[3]) != b.dir && filepath.Dir(filepath.Dir(parts[3])) != b.dir:
+		return "", fmt.Errorf("its socket %s is not in $PLUGIN_UNIX_SOCKET_DIR, %s", parts[3], b.dir)
+	}
+	info, err := os.Stat(parts[3])
+	if err != nil || info.Mode()&os.ModeSocket == 0 {
+		return "", fmt.Errorf("there is no socket at %s, which the handshake names", parts[3])
+	}
+	return parts[3], nil
+}
