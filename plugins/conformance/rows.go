@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -127,13 +128,17 @@ func (c *C) putBatch(b ports.Backend, batch ports.Batch) {
 
 // find reads the record of a row.
 func (c *C) find(b ports.Backend, r ports.Row) (got ports.Row, found bool, err error) {
+	return c.findWithin(c.Ctx, b, r)
+}
+
+func (c *C) findWithin(ctx context.Context, b ports.Backend, r ports.Row) (got ports.Row, found bool, err error) {
 	switch r.Kind {
 	case ports.KindItem:
-		got, err = powerOf[ports.ItemReader](c, b).Item(c.Ctx, r.Key)
+		got, err = powerOf[ports.ItemReader](c, b).Item(ctx, r.Key)
 	case ports.KindManifest:
-		got, err = powerOf[ports.ManifestReader](c, b).Manifest(c.Ctx, r.Key)
+		got, err = powerOf[ports.ManifestReader](c, b).Manifest(ctx, r.Key)
 	default:
-		rows, err := walk(c, 500, c.listOf(b, r.Kind, r.Key))
+		rows, err := walk(c, 500, c.listWithin(ctx, b, r.Kind, r.Key))
 		at := slices.IndexFunc(rows, func(other ports.Row) bool { return other.GUID == r.GUID && other.Number == r.Number })
 		if at < 0 {
 			return ports.Row{}, false, err
@@ -148,15 +153,19 @@ func (c *C) find(b ports.Backend, r ports.Row) (got ports.Row, found bool, err e
 
 // listOf pages through the events or attempts of a key, with their bodies.
 func (c *C) listOf(b ports.Backend, kind ports.Kind, key string) pages {
+	return c.listWithin(c.Ctx, b, kind, key)
+}
+
+func (c *C) listWithin(ctx context.Context, b ports.Backend, kind ports.Kind, key string) pages {
 	if kind == ports.KindEvent {
 		reader := powerOf[ports.EventReader](c, b)
 		return func(after *ports.Cursor, limit int) (ports.Page, error) {
-			return reader.Events(c.Ctx, ports.EventQuery{Key: key, After: after, Limit: limit, Bodies: true})
+			return reader.Events(ctx, ports.EventQuery{Key: key, After: after, Limit: limit, Bodies: true})
 		}
 	}
 	reader := powerOf[ports.AttemptReader](c, b)
 	return func(after *ports.Cursor, limit int) (ports.Page, error) {
-		return reader.Attempts(c.Ctx, ports.AttemptQuery{Key: key, After: after, Limit: limit})
+		return reader.Attempts(ctx, ports.AttemptQuery{Key: key, After: after, Limit: limit})
 	}
 }
 

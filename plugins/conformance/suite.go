@@ -30,7 +30,8 @@ func (c *Case) Path() string { return c.Topic + "/" + c.Name }
 // cases are all cases, in the order of the report.
 var cases = slices.Concat(
 	describeCases, probeCases, putCases, positionCases, orderCases, readerCases, listCases, pagingCases,
-	decideCases, commitCases, commitKillCases, epochCases,
+	bytesCases, limitCases, errorCases, deadlineCases, concurrencyCases, durabilityCases, drainCases,
+	decideCases, commitCases, commitKillCases, epochCases, changesCases, changesHistoryCases,
 )
 
 // Cases lists the suite.
