@@ -45,6 +45,7 @@ func (h *Host) followerStatuses(now time.Time) (list []BackendStatus) {
 		if c.Health != nil {
 			health := c.Health()
 			b.PID, b.Starts, b.Words = health.PID, health.Starts, health.Words
+			b.note(health.Died, health.DiedAt)
 		}
 		for _, name := range ports.Families {
 			if w := h.follower(c.Name, name); w != nil {

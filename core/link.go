@@ -29,6 +29,9 @@ type link struct {
 	accept  acceptance
 	poke    chan struct{}
 
+	lastErr   string // what went wrong last, and when
+	lastErrAt time.Time
+
 	targets map[ports.Family]uint64 // heads of the journals when the store was opened: it has what it once had from there on
 }
 
@@ -190,6 +193,10 @@ func (k *link) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		k.failed(err)
+		if code == ports.Deadline {
+			k.replaceMute(ctx)
+		}
 		if p, _ := k.now(); p != needsOne {
 			k.enter(waiting, err.Error(), "")
 		}
@@ -201,6 +208,26 @@ func (k *link) run(ctx context.Context) {
 		}
 		pause = min(pause*2, lastPause)
 	}
+}
+
+// failed lets the status say what went wrong, also when it is over.
+func (k *link) failed(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lastErr, k.lastErrAt = err.Error(), k.clock()
+}
+
+// replaceMute has the process replaced when it cannot be opened in time and says nothing to a probe either. No batch is sent to it,
+// so nothing else would ever find out.
+func (k *link) replaceMute(ctx context.Context) {
+	probe, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for name := range k.families {
+		if err := k.Store.Probe(probe, name); ports.CodeOf(err) != ports.Deadline || ctx.Err() != nil {
+			return
+		}
+	}
+	k.restart("neither its opening nor a probe is answered")
 }
 
 // refusesWrite says whether a commit ended because the store will never take one of the writes.

@@ -264,6 +264,32 @@ func TestAStoreThatCannotBeUsedIsAskedCalmly(t *testing.T) {
 	})
 }
 
+func TestAStoreThatIsMuteFromItsStartIsReplaced(t *testing.T) {
+	t.Parallel()
+	playWith(t, func(s *stage) { s.revive = true }, func(t *testing.T, s *stage) {
+		s.does(upsert("a", "Pending"), Done)
+		s.store.mu.Lock()
+		s.store.mute = true // each of its processes from now on
+		s.store.mu.Unlock()
+		s.store.kill(nil)
+		s.does(upsert("b", "Pending"), Deferred)
+		s.in(openLimit + 5*time.Second)
+		s.store.mu.Lock()
+		deaths := s.store.deaths
+		s.store.mute = false
+		s.store.mu.Unlock()
+		if deaths < 2 {
+			t.Errorf("a process that answers nothing was never replaced")
+		}
+		s.store.kill(nil)
+		s.in(5 * time.Second)
+		s.status("b", "Pending")
+		if b := s.host.Status().Backends[0]; b.State != string(ready) || b.LastError == "" || b.LastErrorAt.IsZero() {
+			t.Errorf("what went wrong is not told any more: %+v", b)
+		}
+	})
+}
+
 func TestTheHostEndsAtOnceWhateverTheStoreDoes(t *testing.T) {
 	t.Parallel()
 	for name, what := range map[string]func(s *stage){

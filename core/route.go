@@ -116,6 +116,9 @@ func askLocal[R any](ctx context.Context, h *Host, a Answer, ask question[R]) An
 	case err != nil:
 		e := *ports.AsError(err)
 		e.Code = ports.Unavailable // whatever it was, a caller can only ask again
+		if code == ports.Internal {
+			h.link.failed(err)
+		}
 		a.Situation, a.Err = Unavailable, &e
 		return a
 	}

@@ -86,6 +86,9 @@ type BackendStatus struct {
 	Starts  int      `json:",omitempty"` // of its process
 	Words   []string `json:",omitempty"` // the last lines of a plugin that died
 
+	LastError   string    `json:",omitempty"` // what went wrong last, also when it is over: the death of its process; of the local store, all else
+	LastErrorAt time.Time `json:",omitzero"`
+
 	Followers []FollowerStatus `json:",omitempty"` // of a backend that is not the local store, one for each family
 }
 
@@ -119,6 +122,8 @@ type Health struct {
 	GivenUp bool   // it dies too often and is tried again rarely
 	Detail  string // why it does not run, and when it is tried again
 	Words   []string
+	Died    string    // how its last process ended that nobody had told to
+	DiedAt  time.Time // zero when none has
 }
 
 // Ack says when a write is answered.
@@ -200,7 +205,16 @@ func (k *link) status() BackendStatus {
 	if !health.Running && health.Detail != "" {
 		s.Detail = health.Detail
 	}
+	s.note(k.lastErr, k.lastErrAt)
+	s.note(health.Died, health.DiedAt)
 	return s
+}
+
+// note takes in what went wrong, if nothing did later.
+func (b *BackendStatus) note(what string, at time.Time) {
+	if what != "" && !at.Before(b.LastErrorAt) {
+		b.LastError, b.LastErrorAt = what, at.UTC()
+	}
 }
 
 // notices are what a person should look at.

@@ -130,3 +130,24 @@ func TestStatusNamesWhatAPersonShouldLookAt(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatWentWrongLastIsTold(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	var b BackendStatus
+	for _, n := range []struct {
+		what string
+		at   time.Time
+		want string
+	}{
+		{"", time.Time{}, ""},
+		{"the plugin exited with code 3", at, "the plugin exited with code 3"},
+		{"", time.Time{}, "the plugin exited with code 3"},
+		{"an older one", at.Add(-time.Second), "the plugin exited with code 3"},
+		{"a newer one", at.Add(time.Second), "a newer one"},
+	} {
+		if b.note(n.what, n.at); b.LastError != n.want {
+			t.Errorf("after %q it tells %q, want %q", n.what, b.LastError, n.want)
+		}
+	}
+}
