@@ -70,7 +70,7 @@ generated: $(BUF) $(GEN_GO) $(GEN_GRPC) ## check that the generated code is in s
 	@rm -rf $(GENERATED)
 	cd plugins/proto && "$(abspath $(BUF))" lint
 	$(GENERATE) --output "$(abspath $(GENERATED))"
-	@diff -r $(GENERATED)/backendv1 plugins/proto/backendv1 || { echo "generated code is out of step: run make generate"; exit 1; }
+	@diff -r $(GENERATED)/backendv1 plugins/proto/backendv1 && diff -r $(GENERATED)/meshv1 plugins/proto/meshv1 || { echo "generated code is out of step: run make generate"; exit 1; }
 
 .PHONY: tidy
 tidy: ## check that go.mod and go.sum are what go mod tidy makes

@@ -45,6 +45,7 @@ type Configuration struct {
 	Name    string          // the backend's name in the host's configuration
 	DataDir string          // the host's data directory; relative paths in options are below it
 	Options json.RawMessage // one object, its members checked against the declared options
+	Mesh    MeshAccess      // how to reach the host's Mesh, for a backend behind a beacon
 }
 
 // The readers, each optional for a follower. A reader answers from committed data and never waits for a write.

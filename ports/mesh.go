@@ -9,8 +9,8 @@ import (
 // Mesh is what holdfast knows of beacons: who is there, and how to have one of them do something. Backends that live behind a
 // beacon reach it only through here.
 type Mesh interface {
-	// Watch tells who is there. It waits until Beacons.Version is another than since, or ctx ends; what happened in between is
-	// not told, only what is so now. A since of 0 answers at once.
+	// Watch tells who is there. It waits until Beacons.Version is another than since, as long as ctx lasts; what happened in
+	// between is not told, only what is so now. A since of 0 answers at once; no version is 0.
 	Watch(ctx context.Context, since uint64) (Beacons, error)
 
 	// Dispatch has one beacon do one piece of work and gives its answer, exactly once. ctx must have a deadline. Errors:
@@ -18,6 +18,12 @@ type Mesh interface {
 	// came in time, and BackendGone when its connection broke after it was sent the work (the outcome is unknown in both);
 	// Full when too much waits for the beacon already; Invalid for a work that cannot be sent.
 	Dispatch(ctx context.Context, w Work) (WorkAnswer, error)
+}
+
+// MeshAccess is where a plugin finds the host's Mesh. The zero value: the host has none.
+type MeshAccess struct {
+	Socket string // a unix socket
+	Token  string // a secret that each call carries
 }
 
 // Beacons is who is there at one moment.

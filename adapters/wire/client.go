@@ -46,7 +46,9 @@ func (c *Client) Describe(ctx context.Context) (ports.Description, error) {
 }
 
 func (c *Client) Configure(ctx context.Context, given ports.Configuration) error {
-	_, err := c.rpc.Configure(ctx, &pb.ConfigureRequest{Name: given.Name, DataDir: given.DataDir, Options: given.Options})
+	_, err := c.rpc.Configure(ctx, &pb.ConfigureRequest{
+		Name: given.Name, DataDir: given.DataDir, Options: given.Options, MeshSocket: given.Mesh.Socket, MeshToken: given.Mesh.Token,
+	})
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "holdfast/plugins/proto/backendv1"
+	meshpb "holdfast/plugins/proto/meshv1"
 	"holdfast/ports"
 )
 
@@ -43,9 +44,9 @@ func ServerOptions(log hclog.Logger) []grpc.ServerOption {
 	}
 }
 
-// ours says whether a method is of this service; go-plugin's own services share the connection and keep their statuses.
+// ours says whether a method is of one of our services; go-plugin's own share the connection and keep their statuses.
 func ours(method string) bool {
-	return strings.HasPrefix(method, "/"+pb.Backend_ServiceDesc.ServiceName+"/")
+	return strings.HasPrefix(method, "/"+pb.Backend_ServiceDesc.ServiceName+"/") || strings.HasPrefix(method, "/"+meshpb.Mesh_ServiceDesc.ServiceName+"/")
 }
 
 func unaryCall(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {

@@ -206,7 +206,7 @@ func TestNothingButDescribeBeforeConfigure(t *testing.T) {
 	if err := client.Configure(t.Context(), ports.Configuration{}); ports.AsError(err).Field != "path" {
 		t.Errorf("a refusal: %v", err)
 	}
-	given := ports.Configuration{Name: "local", DataDir: "data", Options: []byte(`{"path":"x"}`)}
+	given := ports.Configuration{Name: "local", DataDir: "data", Options: []byte(`{"path":"x"}`), Mesh: ports.MeshAccess{Socket: "/run/m", Token: "t"}}
 	if err := client.Configure(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,9 @@ func (s *server) Configure(ctx context.Context, m *pb.ConfigureRequest) (*pb.Con
 	if s.configured.Load() {
 		return nil, ports.Errorf(ports.Conflict, "", "the plugin was configured already")
 	}
-	if err := configurer.Configure(ctx, ports.Configuration{Name: m.Name, DataDir: m.DataDir, Options: m.Options}); err != nil {
+	if err := configurer.Configure(ctx, ports.Configuration{
+		Name: m.Name, DataDir: m.DataDir, Options: m.Options, Mesh: ports.MeshAccess{Socket: m.MeshSocket, Token: m.MeshToken},
+	}); err != nil {
 		return nil, err
 	}
 	s.configured.Store(true)

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"holdfast/ports"
 )
 
 // A trace shows an author what crossed to his plugin and back, in the words of the protocol.
@@ -32,7 +34,7 @@ type Exchange struct {
 	Call    string // the method, such as "Put"
 	Request string // the message as JSON, its bytes that are JSON shown as JSON; "" for an answer in a stream
 	Answer  string // "" after an error, and for what was sent into a stream
-	Err     string
+	Err     string // the code and the text
 }
 
 // Trace keeps the last calls of the connections that were dialled with its options. A nil Trace keeps nothing.
@@ -60,7 +62,7 @@ func (t *Trace) Exchanges() []Exchange {
 func (t *Trace) note(method string, request, answer any, err error) {
 	e := Exchange{Call: path.Base(method), Request: message(request), Answer: message(answer)}
 	if err != nil {
-		e.Err, e.Answer = err.Error(), ""
+		e.Err, e.Answer = string(ports.CodeOf(err))+": "+err.Error(), ""
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

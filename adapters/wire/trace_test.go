@@ -28,7 +28,7 @@ func TestATraceShowsWhatCrossedInTheWordsOfTheProtocol(t *testing.T) {
 	}
 	want := []wire.Exchange{
 		{Call: "Item", Request: `{"key":"a"}`, Answer: `{"row":{"kind":"KIND_ITEM","key":"a","body":{"WorkItemHash": "a", "n": 1.0}}}`},
-		{Call: "Item", Request: `{"key":"none"}`, Err: "no such item"},
+		{Call: "Item", Request: `{"key":"none"}`, Err: "not_found: no such item"},
 	}
 	got := trace.Exchanges()
 	if len(got) == 2 {

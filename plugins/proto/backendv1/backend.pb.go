@@ -816,10 +816,13 @@ func (x *Option) GetExample() string {
 }
 
 type ConfigureRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                      // the backend's name in the configuration
-	DataDir       string                 `protobuf:"bytes,2,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"` // the host's data directory; relative paths in options are below it
-	Options       []byte                 `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`                // one JSON object with every option that has a value, checked against the declared ones
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                      // the backend's name in the configuration
+	DataDir string                 `protobuf:"bytes,2,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"` // the host's data directory; relative paths in options are below it
+	Options []byte                 `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`                // one JSON object with every option that has a value, checked against the declared ones
+	// Where the host serves holdfast.mesh.v1, and what a call there must carry; "" when the host has no mesh.
+	MeshSocket    string `protobuf:"bytes,4,opt,name=mesh_socket,json=meshSocket,proto3" json:"mesh_socket,omitempty"`
+	MeshToken     string `protobuf:"bytes,5,opt,name=mesh_token,json=meshToken,proto3" json:"mesh_token,omitempty"` // a secret
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -873,6 +876,20 @@ func (x *ConfigureRequest) GetOptions() []byte {
 		return x.Options
 	}
 	return nil
+}
+
+func (x *ConfigureRequest) GetMeshSocket() string {
+	if x != nil {
+		return x.MeshSocket
+	}
+	return ""
+}
+
+func (x *ConfigureRequest) GetMeshToken() string {
+	if x != nil {
+		return x.MeshToken
+	}
+	return ""
 }
 
 type ConfigureResponse struct {
@@ -3683,11 +3700,15 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12\x16\n" +
 	"\x06secret\x18\x05 \x01(\bR\x06secret\x12\x12\n" +
 	"\x04help\x18\x06 \x01(\tR\x04help\x12\x18\n" +
-	"\aexample\x18\a \x01(\tR\aexample\"[\n" +
+	"\aexample\x18\a \x01(\tR\aexample\"\x9b\x01\n" +
 	"\x10ConfigureRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\bdata_dir\x18\x02 \x01(\tR\adataDir\x12\x18\n" +
-	"\aoptions\x18\x03 \x01(\fR\aoptions\"\x13\n" +
+	"\aoptions\x18\x03 \x01(\fR\aoptions\x12\x1f\n" +
+	"\vmesh_socket\x18\x04 \x01(\tR\n" +
+	"meshSocket\x12\x1d\n" +
+	"\n" +
+	"mesh_token\x18\x05 \x01(\tR\tmeshToken\"\x13\n" +
 	"\x11ConfigureResponse\"C\n" +
 	"\fProbeRequest\x123\n" +
 	"\x06family\x18\x01 \x01(\x0e2\x1b.holdfast.backend.v1.FamilyR\x06family\"\x0f\n" +
