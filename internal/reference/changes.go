@@ -31,6 +31,7 @@ func (s *Store) Changes(ctx context.Context, q ports.ChangesQuery) (page ports.C
 // check refuses a position that is not one of this store's.
 func (h *half) check(p *ports.Position, opener string) error {
 	const op = "reference: changes"
+	reaches := h.reaches()
 	for id, seq := range p.Seqs {
 		known := h.hosts[id]
 		if seq == 0 || id != opener && (known == nil || !known.marked) {
@@ -45,7 +46,7 @@ func (h *half) check(p *ports.Position, opener string) error {
 				return ports.Errorf(ports.Conflict, op, "the position is at %d in epoch %q, which the store left before %d", seq, p.Epoch, known.epochs[at+1].From)
 			}
 		}
-		if reach := h.reach(id); seq > reach {
+		if reach := reaches[id]; seq > reach {
 			return ports.Errorf(ports.Conflict, op, "the position is at %d of host %s, the store itself only at %d", seq, id, reach)
 		}
 	}
@@ -64,6 +65,7 @@ func (h *half) changes(q *ports.ChangesQuery) ports.ChangePage {
 		limit = ports.MaxBatchEntries
 	}
 	size := 0
+	reaches := h.reaches()
 	for rest := h.told(q); len(rest) > 0; {
 		seq := rest[:upTo(rest)]
 		rest = rest[len(seq):]
@@ -73,30 +75,20 @@ func (h *half) changes(q *ports.ChangesQuery) ports.ChangePage {
 		if n := len(page.Rows); n >= limit || n > 0 && size > ports.MaxPageBytes {
 			return page
 		}
-		// A page that comes to a host has told all of those before it.
-		h.pass(&page, func(id string) bool { return id < seq[0].Change.Host })
+		change := seq[0].Change
+		for id, reach := range reaches { // a page that comes to a host has told all of those before it
+			if id < change.Host {
+				page.Through.Seqs[id] = max(page.Through.Seqs[id], reach)
+			}
+		}
 		page.Rows = append(page.Rows, seq...)
-		page.Through.Seqs[seq[0].Change.Host] = seq[0].Change.Seq
+		page.Through.Seqs[change.Host] = change.Seq
 	}
-	h.pass(&page, func(string) bool { return true })
+	for id, reach := range reaches {
+		page.Through.Seqs[id] = max(page.Through.Seqs[id], reach)
+	}
 	page.End = &ports.Position{}
 	return page
-}
-
-// pass moves a page over all that some hosts have written.
-func (h *half) pass(page *ports.ChangePage, over func(id string) bool) {
-	all := map[string]bool{}
-	for _, c := range h.changesMade() {
-		all[c.Host] = true
-	}
-	for id, known := range h.hosts {
-		all[id] = all[id] || known.marked
-	}
-	for id, is := range all {
-		if is && over(id) {
-			page.Through.Seqs[id] = max(page.Through.Seqs[id], h.reach(id))
-		}
-	}
 }
 
 // upTo is how many rows the first Seq has.

@@ -65,7 +65,7 @@ func (h *half) admit(f ports.Family, o *ports.Opening) {
 
 // adopt makes rows that no host is known to have changed changes of host "", so that they are told.
 func (h *half) adopt() {
-	next := h.reach("")
+	next := h.reaches()[""]
 	for at, record := range h.held {
 		if record.Change == (ports.Change{}) {
 			next++

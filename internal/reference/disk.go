@@ -2,7 +2,6 @@ package reference
 
 import (
 	"crypto/rand"
-	"maps"
 	"slices"
 	"sync"
 
@@ -124,25 +123,20 @@ func (h *half) remove(at place, change ports.Change) {
 	}
 }
 
-// reach is how far the store is with a host: to its mark, or to its last change, which may be further where rows were put.
-func (h *half) reach(id string) uint64 {
-	highest := uint64(0)
-	if known := h.hosts[id]; known != nil {
-		highest = known.mark.Seq
-	}
-	for _, c := range h.changesMade() {
-		if c.Host == id {
-			highest = max(highest, c.Seq)
+// reaches are how far the store is with each host that it has a mark or rows of: to its mark, or to its last change, which may
+// be further where rows were put.
+func (h *half) reaches() map[string]uint64 {
+	all := map[string]uint64{}
+	for id, known := range h.hosts {
+		if known.marked {
+			all[id] = known.mark.Seq
 		}
 	}
-	return highest
-}
-
-// changesMade are the last changes of all records, removed ones included.
-func (h *half) changesMade() map[place]ports.Change {
-	all := maps.Clone(h.gone)
-	for at, record := range h.held {
-		all[at] = record.Change
+	for _, c := range h.gone {
+		all[c.Host] = max(all[c.Host], c.Seq)
+	}
+	for _, record := range h.held {
+		all[record.Change.Host] = max(all[record.Change.Host], record.Change.Seq)
 	}
 	return all
 }
