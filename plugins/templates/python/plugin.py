@@ -23,8 +23,8 @@ OPT_OUTS = {"durability": "memory ends with its process", "lists": "it reads by 
 MESSAGE, PAGE = 72 << 20, 16 << 20  # bytes
 
 def log(level, text, **more):
-    levels = ["trace", "debug", "info", "warn", "error", "off"]
-    if levels.index(level) >= levels.index(os.environ.get("HOLDFAST_LOG_LEVEL", "info")):
+    rank = {"trace": 1, "debug": 2, "info": 3, "warn": 4, "error": 5, "off": 6}
+    if rank[level] >= rank.get(os.environ.get("HOLDFAST_LOG_LEVEL"), 0):
         print(json.dumps({"@level": level, "@message": text, **more}), file=sys.stderr, flush=True)
 
 class Refused(Exception):
@@ -136,5 +136,5 @@ def serve(tape, lock, stop):
     server.stop(1).wait()
 
 for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)  # the host says when to stop
-threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()  # stdin ends: the host is gone
+threading.Thread(target=lambda: (open(0, "rb", 0).readall(), os._exit(0)), daemon=True).start()  # stdin ends: the host is gone
 serve(Tape(), threading.Lock(), threading.Event())
