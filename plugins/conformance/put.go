@@ -93,6 +93,15 @@ func putRepeats(c *C) {
 	}
 	c.holds("after it was put three times", rows...)
 	c.countsAre(want)
+	for _, kind := range c.kinds() {
+		if !several(kind) {
+			continue
+		}
+		got, err := walk(c, 100, c.listOf(c.Backend(), kind, "again"))
+		if err != nil || int64(len(got)) != want[kind] {
+			c.Errorf("there are %q of kind %s (%s), want %d", names(got), kind, faultText(err), want[kind])
+		}
+	}
 }
 
 func putRemoves(c *C) {

@@ -59,9 +59,6 @@ func faultText(err error) string {
 	}
 	e := ports.AsError(err)
 	text := fmt.Sprintf("%s: %s", e.Code, e.Error())
-	if e.Field != "" {
-		text += fmt.Sprintf(" (field %s)", e.Field)
-	}
 	if e.Limit != 0 || e.Size != 0 {
 		text += fmt.Sprintf(" (limit %d, size %d)", e.Limit, e.Size)
 	}
