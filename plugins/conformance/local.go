@@ -13,6 +13,7 @@ type localStore struct {
 	c         *C
 	store     ports.LocalStore
 	host      string
+	id        string // of the store
 	nonce     string // what the store holds for the host
 	retention time.Duration
 	starts    int
@@ -49,8 +50,8 @@ func (l *localStore) as(host string) *localStore {
 
 // begin is the first start of a host.
 func (l *localStore) begin() {
-	l.seqs = map[ports.Family]uint64{}
-	l.nonce = l.stand().Nonce
+	standing := l.stand()
+	l.seqs, l.id, l.nonce = map[ports.Family]uint64{}, standing.StoreID, standing.Nonce
 	l.start(nil)
 }
 
@@ -200,6 +201,6 @@ func removalOf(key string) ports.Entry {
 	return ports.Entry{Action: ports.RemoveManifest, Class: ports.Live, Key: key}
 }
 
-// again makes an entry a re-flush, and named one whose caller gave the EventGUID.
-func again(e ports.Entry) ports.Entry { e.Class = ports.Reflush; return e }
-func named(e ports.Entry) ports.Entry { e.GUIDGiven = true; return e }
+// again makes an entry a re-flush, and guided one whose caller gave the EventGUID.
+func again(e ports.Entry) ports.Entry  { e.Class = ports.Reflush; return e }
+func guided(e ports.Entry) ports.Entry { e.GUIDGiven = true; return e }
