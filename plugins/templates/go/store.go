@@ -13,19 +13,19 @@ import (
 
 // Store keeps rows as they came, so that every byte comes back. Each process has a store of its own, with an id of its own.
 type Store struct {
-	sdk.ByKey // Item, Events, Attempts and Manifest, made of read
-	mu        sync.Mutex
-	id        string
-	maxBody   int64
-	rows      map[string][]ports.Row // of a key: an item, its events and attempts, or a manifest
-	at        map[ports.Family]ports.Position
+	sdk.Readers // Item, Items, Events, Attempts, Manifest, Manifests and Export, made of read
+	mu          sync.Mutex
+	id          string
+	maxBody     int64
+	rows        sdk.Memory // of each key: an item with its events and attempts, or a manifest
+	at          map[ports.Family]ports.Position
 }
 
 func (s *Store) Describe(context.Context) (ports.Description, error) {
 	return ports.Description{
 		Kind: "tape", Version: "0.1", Summary: "Keeps history in memory.", Families: ports.Families, Contained: true,
 		Options: []ports.Option{{Name: "max_body", Type: ports.OptionSize, Default: "64MiB", Help: "the largest record that it takes"}},
-		OptOuts: []ports.OptOut{{Of: "durability", Reason: "memory ends with its process"}, {Of: "lists", Reason: "it reads by key only"}},
+		OptOuts: []ports.OptOut{{Of: "durability", Reason: "memory ends with its process"}},
 	}, nil
 }
 
@@ -34,8 +34,8 @@ func (s *Store) Configure(_ context.Context, c ports.Configuration) error {
 	if err := json.Unmarshal(c.Options, &options); err != nil || options["max_body"] < 1 {
 		return ports.InField(ports.Invalid, "max_body", "must be a size above 0")
 	}
-	s.id, s.maxBody, s.ByKey = rand.Text(), options["max_body"], s.read
-	s.rows, s.at = map[string][]ports.Row{}, map[ports.Family]ports.Position{}
+	s.id, s.maxBody, s.Readers = rand.Text(), options["max_body"], s.read
+	s.rows, s.at = sdk.Memory{}, map[ports.Family]ports.Position{}
 	return nil
 }
 
@@ -58,7 +58,7 @@ func (s *Store) Put(_ context.Context, b ports.Batch) (ports.Applied, error) {
 		if size := int64(len(r.Body)); size > s.maxBody {
 			return ports.Applied{Done: i}, ports.OverLimit("Body", "bytes", s.maxBody, size)
 		}
-		s.rows[r.Key] = sdk.Replaced(s.rows[r.Key], r)
+		s.rows.Put(r)
 	}
 	if b.Position != nil {
 		s.at[b.Family] = *b.Position // together with the rows
@@ -69,5 +69,5 @@ func (s *Store) Put(_ context.Context, b ports.Batch) (ports.Applied, error) {
 func (s *Store) read(_ context.Context, key string) ([]ports.Row, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rows[key], nil
+	return s.rows.Of(key), nil
 }

@@ -6,19 +6,18 @@ Name it in the configuration:\n\n  backend "tape" "NAME" {\n    plugin = "${__fi
   process.exit(1);
 }
 
-const path = require('path');
 const grpc = require('@grpc/grpc-js');
 const loader = require('@grpc/proto-loader');
 const protobuf = require('protobufjs');
 
 // The messages of the contract are made at run time, of backend.proto.
-const file = path.join(__dirname, 'backend.proto');
-const contract = loader.loadSync(file, { keepCase: true, longs: String, enums: String, defaults: true });
+const file = `${__dirname}/backend.proto`;
+const contract = loader.loadSync(file, { keepCase: true, longs: String, defaults: true });
 const ErrorDetail = protobuf.loadSync(file).lookupType('holdfast.backend.v1.ErrorDetail');
 const { Status } = protobuf.parse(`syntax = "proto3"; message Any { string type_url = 1; bytes value = 2; }
   message Status { int32 code = 1; string message = 2; repeated Any details = 3; }`, { keepCase: true }).root.nested;
 const CODES = { INVALID_ARGUMENT: 1, OUT_OF_RANGE: 2, NOT_FOUND: 3, FAILED_PRECONDITION: 4, UNAVAILABLE: 6 }; // Code of each status
-const MESSAGE = 72 << 20, PAGE = 16 << 20; // bytes
+const ITEM = 1, EVENT = 2, ATTEMPT = 3, MANIFEST = 4, MESSAGE = 72 << 20, PAGE = 16 << 20; // Kind; bytes
 
 function log(level, message, more) {
   const rank = (l) => ['trace', 'debug', 'info', 'warn', 'error', 'off'].indexOf(l);
@@ -35,15 +34,15 @@ function refusal(status, message, more) {
 }
 
 // Rows are kept as they came, so that every byte comes back. Each process has a store of its own, with an id of its own.
-const id = require('crypto').randomUUID(), rows = new Map(), at = { FAMILY_QUEUE: {}, FAMILY_MANIFEST: {} };
+const id = require('crypto').randomUUID(), rows = new Map(), at = { 1: {}, 2: {} };
 let phase = 'new', maxBody;
 
 // What has no function here is unimplemented.
 const calls = {
   Describe: () => ({
-    kind: 'tape', version: '0.1', summary: 'Keeps history in memory.', families: Object.keys(at), contained: true,
-    powers: ['ItemReader', 'EventReader', 'AttemptReader', 'ManifestReader', 'Drainer'],
-    options: [{ name: 'max_body', type: 'OPTION_TYPE_SIZE', default: '64MiB', help: 'the largest record that it takes' }],
+    kind: 'tape', version: '0.1', summary: 'Keeps history in memory.', families: [1, 2], contained: true,
+    powers: ['ItemReader', 'EventReader', 'AttemptReader', 'ManifestReader', 'Exporter', 'Drainer'],
+    options: [{ name: 'max_body', type: 5, default: '64MiB', help: 'the largest record that it takes' }],
     opt_outs: Object.entries({ durability: 'memory ends with its process', lists: 'it reads by key', 'readers/event-bodies': 'it gives events whole' })
       .map(([of, reason]) => ({ of, reason })),
   }),
@@ -52,8 +51,8 @@ const calls = {
     if (!(maxBody > 0)) throw refusal('INVALID_ARGUMENT', 'must be a size above 0', { field: 'max_body' });
     phase = 'ready';
   },
-  Drain: () => { phase = 'drained'; },
   Probe: () => {},
+  Drain: () => { phase = 'drained'; },
   Position: ({ family }) => ({ position: { ...at[family], store_id: id } }),
   Put({ family, rows: batch, position, after }) {
     if (after && (after.store_id !== id || seqs(after) !== seqs(at[family]))) {
@@ -68,10 +67,12 @@ const calls = {
     if (position) at[family] = position; // together with the rows
     return { done: batch.length };
   },
-  Item: ({ key }) => one('KIND_ITEM', key),
-  Manifest: ({ key }) => one('KIND_MANIFEST', key),
-  Events: (query) => page(of('KIND_EVENT', query.key), (row) => ({ sort: row.order_key, key: row.guid, number: 0 }), query),
-  Attempts: (query) => page(of('KIND_ATTEMPT', query.key), (row) => ({ sort: row.key, key: row.key, number: row.number }), query),
+  Item: ({ key }) => one(ITEM, key),
+  Manifest: ({ key }) => one(MANIFEST, key),
+  Events: (query) => page(of(EVENT, query.key), (row) => ({ sort: row.order_key, key: row.guid, number: 0 }), query),
+  Attempts: (query) => page(of(ATTEMPT, query.key), (row) => ({ sort: row.key, key: row.key, number: row.number }), query),
+  Export: (query) => page([...rows.values()].flatMap((r) => [...r.values()]).filter((row) => (row.kind === MANIFEST) === (query.family === 2)),
+    (row) => ({ sort: row.key, key: row.kind + (row.guid && row.order_key + row.guid), number: row.number }), query),
 };
 
 const seqs = ({ seqs: s = {} }) => Object.keys(s).filter((host) => s[host] !== '0').sort().map((host) => `${host}:${s[host]}`).join();
@@ -102,7 +103,6 @@ const served = ([name, call]) => [name, ({ request }, answer) => {
   }
 }];
 
-// go-plugin's services, whose messages are empty or tell nothing new.
 const server = new grpc.Server({ 'grpc.max_receive_message_length': MESSAGE, 'grpc.max_send_message_length': MESSAGE });
 const plain = (path, handle, responseStream = false) => server.addService(
   { call: { path, responseStream, requestStream: false, requestDeserialize: (b) => b, responseSerialize: (b) => b } }, { call: handle });
@@ -112,7 +112,7 @@ plain('/plugin.GRPCStdio/StreamStdio', (call) => call.end(), true); // everythin
 server.addService(contract['holdfast.backend.v1.Backend'], Object.fromEntries(Object.entries(calls).map(served)));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {}); // the host says when to stop
 process.stdin.resume().on('end', () => process.exit(0)); // the host is gone
-const socket = path.join(process.env.PLUGIN_UNIX_SOCKET_DIR, 's');
+const socket = `${process.env.PLUGIN_UNIX_SOCKET_DIR}/s`;
 server.bindAsync(`unix:${socket}`, grpc.ServerCredentials.createInsecure(), (err) => {
   if (err) throw err;
   console.log(`1|1|unix|${socket}|grpc|`); // the handshake

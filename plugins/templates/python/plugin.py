@@ -41,7 +41,7 @@ class Tape:
 
     def Describe(self, _):
         return dict(kind="tape", version="0.1", summary="Keeps history in memory.", families=[1, 2], contained=True,
-                    powers=["ItemReader", "EventReader", "AttemptReader", "ManifestReader", "Drainer"],
+                    powers=["ItemReader", "EventReader", "AttemptReader", "ManifestReader", "Exporter", "Drainer"],
                     options=[dict(name="max_body", type=5, default="64MiB", help="the largest record that it takes")],
                     opt_outs=[dict(of=of, reason=reason) for of, reason in OPT_OUTS.items()])
 
@@ -76,12 +76,12 @@ class Tape:
         raise Refused("NOT_FOUND", "there is none with this key")
 
     def Manifest(self, request): return self.Item(request, MANIFEST)
+    def Events(self, q): return page(self._of(EVENT, q.key), lambda row: (row.order_key, row.guid, 0), q, q.desc)
+    def Attempts(self, q): return page(self._of(ATTEMPT, q.key), lambda row: (row.key, row.key, row.number), q)
 
-    def Events(self, request):
-        return page(self._of(EVENT, request.key), lambda row: (row.order_key, row.guid, 0), request, request.desc)
-
-    def Attempts(self, request):
-        return page(self._of(ATTEMPT, request.key), lambda row: (row.key, row.key, row.number), request)
+    def Export(self, request):
+        rows = [row for record in self._rows.values() for row in record.values() if (row.kind == MANIFEST) == (request.family == 2)]
+        return page(rows, lambda row: (row.key, f"{row.kind}{row.guid and row.order_key + row.guid}", row.number), request)
 
     def _of(self, kind, key):
         return [row for row in self._rows.get(key, {}).values() if row.kind == kind]

@@ -14,9 +14,9 @@ func event(guid, order, body string) ports.Row {
 	return ports.Row{Kind: ports.KindEvent, Key: "w", GUID: guid, Body: []byte(body), First: ports.First{OrderKey: order}}
 }
 
-func keyOf(rows ...ports.Row) sdk.ByKey {
+func keyOf(rows ...ports.Row) sdk.Readers {
 	return func(_ context.Context, key string) ([]ports.Row, error) {
-		return slices.DeleteFunc(slices.Clone(rows), func(r ports.Row) bool { return r.Key != key }), nil
+		return slices.DeleteFunc(slices.Clone(rows), func(r ports.Row) bool { return key != "" && r.Key != key }), nil
 	}
 }
 
@@ -32,9 +32,6 @@ func TestWhatReadsTheRowsOfAKeyReadsEachRecordOfIt(t *testing.T) {
 	}
 	if _, err := read.Item(t.Context(), "x"); ports.CodeOf(err) != ports.NotFound {
 		t.Errorf("an unknown item: %v", err)
-	}
-	if _, err := read.Items(t.Context(), ports.ItemQuery{}); ports.CodeOf(err) != ports.Unimplemented {
-		t.Errorf("a list: %v", err)
 	}
 }
 
@@ -90,11 +87,13 @@ func TestAPageIsCutAtWhatItMayHold(t *testing.T) {
 	}
 }
 
-func ExampleReplaced() {
-	rows := []ports.Row{{Kind: ports.KindItem, Key: "w", Body: []byte("1")}, {Kind: ports.KindAttempt, Key: "w", Number: 1}}
-	rows = sdk.Replaced(rows, ports.Row{Kind: ports.KindItem, Key: "w", Body: []byte("2")})
-	rows = sdk.Replaced(rows, ports.Row{Kind: ports.KindAttempt, Key: "w", Number: 1, Gone: true})
-	for _, r := range rows {
+func ExampleMemory() {
+	rows := sdk.Memory{}
+	rows.Put(ports.Row{Kind: ports.KindItem, Key: "w", Body: []byte("1")})
+	rows.Put(ports.Row{Kind: ports.KindAttempt, Key: "w", Number: 1})
+	rows.Put(ports.Row{Kind: ports.KindItem, Key: "w", Body: []byte("2")})
+	rows.Put(ports.Row{Kind: ports.KindAttempt, Key: "w", Number: 1, Gone: true})
+	for _, r := range rows.Of("w") {
 		fmt.Println(r.Kind, string(r.Body))
 	}
 	// Output: WorkItem 2
