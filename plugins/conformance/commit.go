@@ -50,10 +50,6 @@ var commitCases = []Case{{
 	Topic: "commit", Name: "full", Needs: needLocal, Of: []ports.Family{ports.Queue},
 	Must: "a batch of 512 entries is taken, and one of 4 MiB",
 	Run:  commitFull,
-}, {
-	Topic: "commit", Name: "large-record", Needs: needLocal, Of: ports.Families, Large: true,
-	Must: "a batch of one record of 64 MiB is taken",
-	Run:  commitLargeRecord,
 }}
 
 func commitAnswers(c *C) {
@@ -93,9 +89,9 @@ func outcomes(decisions []ports.Decision) []ports.Outcome {
 
 func oneRefused(c *C) {
 	l := local(c)
-	l.commit(named(eventOf("a", "g", `{"WorkItemHash":"a","EventGUID":"g"}`)))
+	l.commit(guided(eventOf("a", "g", `{"WorkItemHash":"a","EventGUID":"g"}`)))
 	d := l.commit(
-		upsertOf("a", `{"WorkItemHash":"a"}`), named(eventOf("a", "g", `{"WorkItemHash":"a","EventGUID":"g","A":1}`)), patchOf("nobody", `{"A":1}`),
+		upsertOf("a", `{"WorkItemHash":"a"}`), guided(eventOf("a", "g", `{"WorkItemHash":"a","EventGUID":"g","A":1}`)), patchOf("nobody", `{"A":1}`),
 		upsertOf("b", `{"WorkItemHash":"b"}`),
 	)
 	if got, want := outcomes(d), []ports.Outcome{ports.Stored, ports.Refused, ports.Missing, ports.Stored}; !slices.Equal(got, want) {
@@ -227,28 +223,6 @@ func commitFull(c *C) {
 	for i := range large {
 		if _, err := l.store.Item(c.Ctx, large[i].Key); err != nil {
 			c.Errorf("item %q: %s", large[i].Key, faultText(err))
-		}
-	}
-}
-
-func commitLargeRecord(c *C) {
-	l := local(c)
-	text := func(before, after string) []byte {
-		return []byte(before + strings.Repeat("x", ports.MaxRecordBytes-len(before)-len(after)) + after)
-	}
-	item, manifest := text(`{"WorkItemHash":"w","Result":"`, `"}`), text(`{"Hash":"r","Output":"`, `"}`)
-	for _, e := range []ports.Entry{upsertOf("w", string(item)), manifestOf("r", string(manifest))} {
-		if d := l.commit(e)[0]; d.Outcome != ports.Stored {
-			c.Errorf("a record of %d bytes is decided %s with %v, want stored", len(e.Record), told([]ports.Decision{d}), d.Err)
-		}
-	}
-	rows := everyRow(c, l.store, "w", "r")
-	if len(rows) != 2 {
-		c.Fatalf("there are %d records, want 2", len(rows))
-	}
-	for i, want := range [][]byte{item, manifest} {
-		if difference := bodyDifference(rows[i].Kind, rows[i].Body, want); difference != "" {
-			c.Errorf("%s: %s", rows[i].Kind, difference)
 		}
 	}
 }

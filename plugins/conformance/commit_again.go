@@ -66,7 +66,7 @@ func commitBehindAGap(c *C) {
 func commitTwin(c *C) {
 	l := local(c)
 	b := l.batch(
-		upsertOf("a", `{"N":1}`), patchOf("nobody", `{"A":1}`), named(eventOf("a", "g", `{"EventGUID":"g","N":1}`)), named(eventOf("a", "g", `{"EventGUID":"g","N":2}`)),
+		upsertOf("a", `{"N":1}`), patchOf("nobody", `{"A":1}`), guided(eventOf("a", "g", `{"EventGUID":"g","N":1}`)), guided(eventOf("a", "g", `{"EventGUID":"g","N":2}`)),
 		eventOf("a", "g", `{}`), again(eventOf("nobody", "h", `{}`)),
 	)
 	first, err := l.try(b)

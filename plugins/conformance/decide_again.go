@@ -135,7 +135,7 @@ var againRows = []decided{
 	{
 		name: "again-event-never-conflicts", must: "an event that is sent again is already present where its GUID is, also when its caller gave the GUID and its content differs",
 		writes: []write{
-			stored(named(eventOf("w", "g", `{"WorkItemHash":"w","EventGUID":"g","RunID":"1"}`))), present(again(named(eventOf("w", "g", `{"WorkItemHash":"w","EventGUID":"g","RunID":"2"}`)))),
+			stored(guided(eventOf("w", "g", `{"WorkItemHash":"w","EventGUID":"g","RunID":"1"}`))), present(again(guided(eventOf("w", "g", `{"WorkItemHash":"w","EventGUID":"g","RunID":"2"}`)))),
 		},
 		events: []string{`{"EventGUID":"g","WorkItemHash":"w","RunID":"1"}`},
 	},

@@ -115,17 +115,17 @@ var eventRows = []decided{
 		name: "event-present", must: "a live event whose GUID is there is already present, and the stored one stays",
 		writes: []write{
 			stored(eventOf("w", "g", `{"WorkItemHash":"w","EventType":"a"}`)), present(eventOf("w", "g", `{"WorkItemHash":"w","EventType":"a"}`)),
-			stored(named(eventOf("w", "h", `{"WorkItemHash":"w","EventGUID":"h"}`))), present(named(eventOf("w", "h", `{"EventGUID":"h","WorkItemHash":"w"}`))),
+			stored(guided(eventOf("w", "h", `{"WorkItemHash":"w","EventGUID":"h"}`))), present(guided(eventOf("w", "h", `{"EventGUID":"h","WorkItemHash":"w"}`))),
 		},
 		events: []string{`{"EventGUID":"g","WorkItemHash":"w","EventType":"a"}`, `{"EventGUID":"h","WorkItemHash":"w"}`},
 	},
 	{
 		name: "event-conflict", must: "a live event whose caller gave a GUID that is there with other content is refused as a conflict in EventGUID, and the stored one stays",
 		writes: []write{
-			stored(named(eventOf("w", "g", `{"WorkItemHash":"w","EventGUID":"g","RunID":"1"}`))),
-			conflicting(named(eventOf("w", "g", `{"WorkItemHash":"w","EventGUID":"g","RunID":"2"}`))),
-			conflicting(named(eventOf("w", "g", `{"WorkItemHash":"w","EventGUID":"g"}`))),
-			conflicting(named(eventOf("other", "g", `{"WorkItemHash":"other","EventGUID":"g","RunID":"1"}`))),
+			stored(guided(eventOf("w", "g", `{"WorkItemHash":"w","EventGUID":"g","RunID":"1"}`))),
+			conflicting(guided(eventOf("w", "g", `{"WorkItemHash":"w","EventGUID":"g","RunID":"2"}`))),
+			conflicting(guided(eventOf("w", "g", `{"WorkItemHash":"w","EventGUID":"g"}`))),
+			conflicting(guided(eventOf("other", "g", `{"WorkItemHash":"other","EventGUID":"g","RunID":"1"}`))),
 		},
 		events: []string{`{"EventGUID":"g","WorkItemHash":"w","RunID":"1"}`},
 	},

@@ -26,7 +26,7 @@ var decideStampCases = []Case{{
 	Run:  replayed,
 }, {
 	Topic: "decide", Name: "merge-limit", Needs: needLocal, Of: []ports.Family{ports.Queue}, Large: true,
-	Must: "a merge that makes a row larger than 64 MiB is refused as too_large with the limit and the size, and leaves the row as it was",
+	Must: "a record of 64 MiB is taken; a merge that makes a row larger is refused as too_large with the limit and the size, and leaves the row as it was",
 	Run:  mergeLimit,
 }}
 
@@ -139,22 +139,23 @@ func replayed(c *C) {
 
 func mergeLimit(c *C) {
 	l := local(c)
-	half := func(member string) string {
-		return `{"WorkItemHash":"w","` + member + `":"` + strings.Repeat("x", 33<<20) + `"}`
+	const before, after = `{"WorkItemHash":"w","Mine":"`, `"}`
+	largest := before + strings.Repeat("x", ports.MaxRecordBytes-len(before)-len(after)) + after
+	if d := l.commit(upsertW(largest))[0]; d.Outcome != ports.Stored {
+		c.Fatalf("a record of 64 MiB is decided %s, want stored", told([]ports.Decision{d}))
 	}
-	l.commit(upsertW(half("Mine")))
-	d := l.commit(patchW(half("Theirs")))[0]
+	d := l.commit(patchW(`{"Theirs":"` + strings.Repeat("x", 200) + `"}`))[0]
 	if d.Outcome != ports.Refused || d.Err == nil || d.Err.Code != ports.TooLarge || d.Err.Limit != ports.MaxRecordBytes || d.Err.Size <= d.Err.Limit {
-		c.Errorf("a merge of 66 MiB is decided %s with %+v, want refused as too_large with the limit %d and the size", told([]ports.Decision{d}), d.Err, ports.MaxRecordBytes)
+		c.Errorf("a patch that makes it larger is decided %s with %+v, want refused as too_large with the limit %d and the size", told([]ports.Decision{d}), d.Err, ports.MaxRecordBytes)
 	}
 	row, err := l.store.Item(c.Ctx, "w")
 	if err != nil {
 		c.Fatalf("Item: %s", faultText(err))
 	}
-	if difference := bodyDifference(ports.KindItem, row.Body, []byte(half("Mine"))); difference != "" || row.Change.Seq != 1 {
+	if difference := bodyDifference(ports.KindItem, row.Body, []byte(largest)); difference != "" || row.Change.Seq != 1 {
 		c.Errorf("after the refusal, changed last by write %d: %s", row.Change.Seq, difference)
 	}
-	if d := l.commit(patchW(`{"Status":"Complete"}`))[0]; d.Outcome != ports.Stored {
-		c.Errorf("a small patch after it is decided %s, want stored", told([]ports.Decision{d}))
+	if d := l.commit(patchW(`{"Mine":"small"}`))[0]; d.Outcome != ports.Stored {
+		c.Errorf("a patch that makes it small is decided %s, want stored", told([]ports.Decision{d}))
 	}
 }
