@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -36,12 +35,9 @@ func TestHostScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			short, err := os.MkdirTemp("", "hf") // the paths of sockets have to be short
-			if err != nil {
+			if err := inShortDir(env); err != nil {
 				return err
 			}
-			env.Defer(func() { _ = os.RemoveAll(short) })
-			env.Setenv("TMPDIR", short)
 			env.Setenv("HOLDFAST_PLUGIN_DIR", plugins)
 			env.Setenv("HOLDFAST_LISTEN", l.Addr().String())
 			return l.Close()

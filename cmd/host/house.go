@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"time"
@@ -118,7 +119,11 @@ func (h *house) optionsOf(cfg *config.Config, b *config.Backend, d ports.Descrip
 	defer h.checking.Unlock()
 	options, mistakes := checkedOne(cfg, b, d)
 	if mistakes.HasErrors() {
-		return nil, ports.Errorf(ports.Invalid, "", "%s in its block; see `holdfast config check`", mistakes[0].Summary)
+		where := ""
+		if at := mistakes[0].Subject; at != nil && b.Line() != "" {
+			where = fmt.Sprintf(" (%s:%d)", at.Filename, at.Start.Line)
+		}
+		return nil, ports.Errorf(ports.Invalid, "", "%s in its block%s; see `holdfast config check`", mistakes[0].Summary, where)
 	}
 	return options, nil
 }

@@ -148,6 +148,15 @@ func (in *invocation) server() (string, error) {
 	return cfg.URL(), nil
 }
 
+// quiet is the logger of a command that only asks plugins what they are: what they say then stands in the error, if there is
+// one. Who wants to see it all the same gives --log-level.
+func (in *invocation) quiet(cfg *config.Config) hclog.Logger {
+	if in.LogLevel == "" {
+		return hclog.NewNullLogger()
+	}
+	return in.logger(cfg)
+}
+
 // logger logs to standard error as the configuration says.
 func (in *invocation) logger(cfg *config.Config) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,12 +19,47 @@ import (
 
 // The scripts in testdata/script run the real binary: this test binary under another name.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"holdfast": main})
+	testscript.Main(m, map[string]func(){"holdfast": main, before + "tape": serveTape})
 }
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
+	tape, err := exec.LookPath(before + "tape")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("TAPE", tape)
+			return inShortDir(env)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"same": sameText},
+	})
+}
+
+// inShortDir gives a script a folder for its sockets, whose paths have to be short.
+func inShortDir(env *testscript.Env) error {
+	short, err := os.MkdirTemp("", "hf")
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { _ = os.RemoveAll(short) })
+	env.Setenv("TMPDIR", short)
+	return nil
+}
+
+// sameText holds what was printed last against a file, in which $NAME is a variable of the script. Numbers that say how long
+// something took are N; with a third word the columns are two blanks apart, however wide they are.
+func sameText(ts *testscript.TestScript, _ bool, args []string) {
+	got := regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b`).ReplaceAllString(ts.ReadFile(args[0]), "Ns")
+	if len(args) > 2 {
+		got = regexp.MustCompile(`(\S) {2,}`).ReplaceAllString(got, "$1  ")
+	}
+	want := os.Expand(ts.ReadFile(args[1]), ts.Getenv)
+	if got != want {
+		ts.Fatalf("%s says:\n%s\nand not:\n%s", args[0], got, want)
+	}
 }
 
 // outcome is what one run of the program left.

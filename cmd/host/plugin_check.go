@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -46,15 +47,16 @@ func (c pluginCheck) Run(in *invocation) error {
 	if err != nil {
 		return exitcode.With(exitcode.Usage, fmt.Errorf("--option %w; see holdfast plugin explain %s", err, commandLine(&spec)))
 	}
-	return c.judge(in, cfg, &spec, options)
+	secretive := slices.ContainsFunc(d.Options, func(o ports.Option) bool { return o.Secret })
+	return c.judge(in, cfg, &spec, options, secretive)
 }
 
 // judge runs the cases and shows what they found.
-func (c pluginCheck) judge(in *invocation, cfg *config.Config, spec *process.Spec, options json.RawMessage) error {
+func (c pluginCheck) judge(in *invocation, cfg *config.Config, spec *process.Spec, options json.RawMessage, secretive bool) error {
 	said := &spoken{}
 	extra := life(spec, options)
 	m := newMatrix(in, c, spec, append(conformance.Cases(), extra...))
-	report, err := conformance.Check(in.ctx, subject(*spec, options, said.logger(hclog.LevelFromString(cfg.LogLevel))), c.Cases, func(r conformance.Result) {
+	report, err := conformance.Check(in.ctx, subject(*spec, options, secretive, said.logger(hclog.LevelFromString(cfg.LogLevel))), c.Cases, func(r conformance.Result) {
 		m.tell(r, said.take())
 	}, extra...)
 	m.close()

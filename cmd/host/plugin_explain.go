@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -91,7 +92,7 @@ func (c chosen) ask(in *invocation, cfg *config.Config) (spec process.Spec, d po
 	if spec, err = c.find(cfg); err != nil {
 		return spec, d, err
 	}
-	spec.Logger = in.logger(cfg)
+	spec.Logger = in.quiet(cfg)
 	ctx, cancel := context.WithTimeout(in.ctx, describeTimeout)
 	defer cancel()
 	d, err = in.describe(ctx, spec)
@@ -110,12 +111,25 @@ func explain(cfg *config.Config, spec *process.Spec, d *ports.Description) expla
 	for _, o := range d.Options {
 		e.Options = append(e.Options, explainedOption(o))
 	}
-	plugin := spec.Path
-	if plugin == filepath.Join(cfg.PluginDir, before+d.Kind) {
-		plugin = "" // it is found there
+	plugin := ""
+	if spec.Path != filepath.Join(cfg.PluginDir, before+d.Kind) { // there it is found without a word
+		plugin = whole(spec.Path)
 	}
-	e.Block = config.Block(d, plugin, spec.Args)
+	args := make([]string, len(spec.Args))
+	for i, arg := range spec.Args {
+		args[i] = whole(arg)
+	}
+	e.Block = config.Block(d, plugin, args)
 	return e
+}
+
+// whole gives a file's absolute path: the host may run elsewhere. Another word stays as it is, such as a program in PATH.
+func whole(name string) string {
+	full, err := filepath.Abs(name)
+	if info, statErr := os.Stat(name); err != nil || statErr != nil || !info.Mode().IsRegular() {
+		return name
+	}
+	return full
 }
 
 func (e *explained) print(out io.Writer) error {

@@ -60,7 +60,7 @@ func (c pluginList) Run(in *invocation) error {
 	}
 	t := newTable(in.stdout, "KIND", "VERSION", "USED BY", "PINNED", "WHERE", "FAULT")
 	for _, p := range all {
-		t.row(p.Kind, p.Version, strings.Join(p.UsedBy, ", "), string(p.Pinned), commandLine(&p.spec), brief(p.Fault, 300))
+		t.row(p.Kind, p.Version, strings.Join(p.UsedBy, ", "), string(p.Pinned), commandLine(&p.spec), brief(strings.ReplaceAll(p.Fault, "\n  ", " "), 300))
 	}
 	return t.flush()
 }
@@ -91,13 +91,6 @@ func pluginsOf(cfg *config.Config) (all []*listed, _ error) {
 		}
 		return all[i]
 	}
-	for _, kind := range kinds {
-		spec, err := guarded(cfg, process.Spec{Kind: kind, Path: filepath.Join(cfg.PluginDir, before+kind)})
-		if err != nil {
-			return nil, err
-		}
-		add(spec)
-	}
 	for _, b := range cfg.Backends {
 		spec, err := specOf(cfg, b)
 		if err != nil {
@@ -105,6 +98,17 @@ func pluginsOf(cfg *config.Config) (all []*listed, _ error) {
 		}
 		p := add(spec)
 		p.UsedBy = append(p.UsedBy, b.Name)
+	}
+	for _, kind := range kinds {
+		path := filepath.Join(cfg.PluginDir, before+kind)
+		if slices.ContainsFunc(all, func(p *listed) bool { return p.Path == path }) {
+			continue
+		}
+		spec, err := guarded(cfg, process.Spec{Kind: kind, Path: path})
+		if err != nil {
+			return nil, err
+		}
+		add(spec)
 	}
 	slices.SortStableFunc(all, func(a, b *listed) int { return strings.Compare(a.Kind, b.Kind) })
 	return all, nil
@@ -119,7 +123,7 @@ func (in *invocation) askEach(cfg *config.Config, all []*listed) {
 			ctx, cancel := context.WithTimeout(in.ctx, describeTimeout)
 			defer cancel()
 			p.Pinned = pinsOf(&p.spec, locked)
-			p.spec.Logger = in.logger(cfg)
+			p.spec.Logger = in.quiet(cfg)
 			d, err := in.describe(ctx, p.spec)
 			p.Version, p.Summary = d.Version, d.Summary
 			if err == nil {

@@ -131,19 +131,27 @@ func (m *matrix) end(r *conformance.Report) error {
 	return err
 }
 
-// shownCalls is how many calls of a failed case are shown, the last ones, unless all are asked for.
-const shownCalls = 3
+// What is shown of a failed case unless everything is asked for: its last calls, the beginning of what went in and out, and
+// the first of what is wrong.
+const (
+	shownCalls   = 3
+	shownRunes   = 1500
+	shownReasons = 12
+)
 
 func (m *matrix) failure(t *told) {
 	out := m.in.stdout
 	fmt.Fprintf(out, "\nfailed %s: %s\n", t.Case.Path(), clean(t.Case.Must))
-	for _, reason := range t.Reason {
-		fmt.Fprint(out, indented(strings.Split(strings.TrimRight(cleanLines(reason), "\n"), "\n")))
+	reasons := strings.Split(strings.Join(t.Reason, "\n"), "\n")
+	hint := fmt.Sprintf("--run %s -v", t.Case.Path())
+	if more := len(reasons) - shownReasons; more > 0 && !m.verbose {
+		reasons = append(reasons[:shownReasons], fmt.Sprintf("and %s more (%s)", counted(int64(more), "line"), hint))
 	}
+	fmt.Fprint(out, cleanLines(indented(reasons)))
 	calls := t.Trace
 	if hidden := len(calls) - shownCalls; hidden > 0 && !m.verbose {
 		calls = calls[hidden:]
-		fmt.Fprintf(out, "  its last calls (all %d with --run %s -v):\n", len(t.Trace), t.Case.Path())
+		fmt.Fprintf(out, "  its last calls (all %d: %s):\n", len(t.Trace), hint)
 	} else if len(calls) > 0 {
 		fmt.Fprint(out, "  its calls:\n")
 	}
@@ -161,8 +169,12 @@ func (m *matrix) failure(t *told) {
 func (m *matrix) call(e *conformance.Exchange) {
 	fmt.Fprintf(m.in.stdout, "    %s\n", clean(e.Call))
 	for _, side := range []struct{ what, text string }{{"asked", e.Request}, {"answered", e.Answer}, {"refused", e.Err}} {
+		limit := shownRunes
+		if m.verbose {
+			limit = len(side.text)
+		}
 		if side.text != "" {
-			fmt.Fprintf(m.in.stdout, "      %-8s %s\n", side.what, clean(side.text))
+			fmt.Fprintf(m.in.stdout, "      %-8s %s\n", side.what, brief(side.text, limit))
 		}
 	}
 }

@@ -24,8 +24,8 @@ type examined struct {
 	trace *wire.Trace
 }
 
-// subject gives the suite a plugin; its lines go to log.
-func subject(spec process.Spec, options []byte, log hclog.Logger) conformance.Subject {
+// subject gives the suite a plugin; its lines go to log. secretive says that some of the options may not be shown.
+func subject(spec process.Spec, options []byte, secretive bool, log hclog.Logger) conformance.Subject {
 	return conformance.Subject{
 		Options: options,
 		Open: func(ctx context.Context, c ports.Configuration) (ports.Backend, error) {
@@ -45,7 +45,13 @@ func subject(spec process.Spec, options []byte, log hclog.Logger) conformance.Su
 		Kill: func(b ports.Backend) { b.(*examined).Process.Kill() },
 		Trace: func(b ports.Backend) (all []conformance.Exchange) {
 			for _, e := range b.(*examined).trace.Exchanges() {
+				if e.Call == "Configure" && secretive {
+					e.Request = "(not shown: there are secrets among the options)"
+				}
 				all = append(all, conformance.Exchange(e))
+			}
+			if last := len(all) - 1; last >= 0 && all[last].Call == "Drain" { // asked by the stop, not by the case
+				all = all[:last]
 			}
 			return all
 		},

@@ -34,7 +34,7 @@ func (in *invocation) ask(ctx context.Context, cfg *config.Config, b *config.Bac
 	if err != nil {
 		return ports.Description{}, err
 	}
-	spec.Logger = in.logger(cfg)
+	spec.Logger = in.quiet(cfg)
 	return in.describe(ctx, spec)
 }
 

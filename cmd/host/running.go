@@ -24,6 +24,8 @@ type running struct {
 	local     *process.Process
 	followers []*process.Process
 	log       hclog.Logger
+
+	refused func(error) error // says where in the configuration the reason stands for which the local store does not start
 }
 
 // How long each step of a stop may take; together at most ten seconds.
@@ -39,7 +41,7 @@ func (r running) until(ctx context.Context, listener net.Listener) error {
 	}
 	r.local.Start()
 	if err := r.local.Await(ctx); ports.CodeOf(err).Permanent() {
-		return exitcode.With(exitcode.Environment, errors.Join(err, r.stopPlugins()))
+		return exitcode.With(exitcode.Environment, errors.Join(r.refused(err), r.stopPlugins()))
 	}
 	work, rest := context.WithCancel(context.Background())
 	worked := make(chan error, 1)

@@ -69,7 +69,8 @@ func (s serveCommand) Run(in *invocation) error {
 		return err
 	}
 	fmt.Fprintf(in.stdout, "holdfast %s serves on http://%s, data in %s\n", version(), listener.Addr(), cfg.Data)
-	return running{api: api, host: host, local: local, followers: processes, log: log}.until(in.ctx, listener)
+	refused := func(err error) error { return cfg.Err(cfg.Refusal(cfg.LocalBackend(), err)) }
+	return running{api: api, host: host, local: local, followers: processes, log: log, refused: refused}.until(in.ctx, listener)
 }
 
 func tokens(cfg *config.Config) (list []httpapi.Token) {

@@ -55,13 +55,18 @@ backend "beacon" "free" {
 func TestARefusalOfTheFileOfAPluginPointsAtItsAttribute(t *testing.T) {
 	t.Parallel()
 	cfg := load(t, "host.hcl", "backend \"sqlite\" \"local\" {\n  local  = true\n  plugin = \"/usr/bin/node\"\n  args   = [\"p.js\"]\n}\nbackend \"beacon\" \"b\" {}\n", config.Input{})
+	argument, err := filepath.Abs("p.js")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		backend     int
 		field, line string
 	}{
-		{0, "plugin", "host.hcl:3:3: "}, {0, "args", "host.hcl:4:3: "}, {0, "memory_limit", "host.hcl:1:1: "}, {1, "plugin", "host.hcl:6:1: "},
+		{0, "plugin", "host.hcl:3:3: "}, {0, "plugin " + argument, "host.hcl:4:3: "}, {0, "args", "host.hcl:4:3: "}, {0, "memory_limit", "host.hcl:1:1: "}, {1, "plugin", "host.hcl:6:1: "},
 	} {
-		err := cfg.Err(cfg.Refusal(cfg.Backends[c.backend], ports.InField(ports.Invalid, c.field, "is not right")))
+		field, path, _ := strings.Cut(c.field, " ")
+		err := cfg.Err(cfg.Refusal(cfg.Backends[c.backend], ports.InField(ports.Invalid, field, "%s is not right", path)))
 		if !strings.Contains(err.Error(), c.line) {
 			t.Errorf("%q is not in:\n%v", c.line, err)
 		}

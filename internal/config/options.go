@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -73,11 +75,24 @@ func (c *Config) Refusal(b *Backend, err error) hcl.Diagnostics {
 		if attribute := attributes[refused.Field]; attribute != nil {
 			where = attribute.Range
 		}
-		if own, given := b.ranges[refused.Field]; given {
+		if own, given := b.ranges[b.attributeOf(refused)]; given {
 			where = own
 		}
 	}
 	return problem(&where, summary, "%s", err)
+}
+
+// attributeOf is the attribute that an error names. A file that is not right may stand among the arguments.
+func (b *Backend) attributeOf(e *ports.Error) string {
+	if e.Field != attrPlugin {
+		return e.Field
+	}
+	for _, arg := range b.Args {
+		if full, err := filepath.Abs(arg); err == nil && strings.HasPrefix(e.Message, full+" ") {
+			return attrArgs
+		}
+	}
+	return attrPlugin
 }
 
 // option is one option of a block with its value, as the plugin takes it and as people read it.
