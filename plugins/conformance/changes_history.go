@@ -25,7 +25,7 @@ func anotherHistory(c *C) {
 	l.start(map[ports.Family]uint64{ports.Queue: 2}) // the store was taken back: 3 is given again
 	second := l.epochs[ports.Queue].ID
 	l.commit(upsertOf("d", `{}`), upsertOf("e", `{}`))
-	b := l.as(hostB)
+	b := l.second()
 	b.commit(upsertOf("f", `{}`))
 	foreign := b.epochs[ports.Queue].ID
 	l.start(nil)

@@ -40,7 +40,7 @@ var copyKeys = []string{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "nobody"
 
 // history writes something of every kind, by two hosts.
 func (l *localStore) history() {
-	b := l.as(hostB)
+	b := l.second()
 	b.commit(upsertOf("k0", `{"B":1}`), eventOf("k0", "b1", `{"B":1}`), upsertOf("k7", `{"B":2}`))
 	b.commit(manifestOf("k0", `{"B":1}`), manifestOf("k7", `{ "B": 2 }`), removalOf("k0"))
 	l.start(nil)

@@ -86,7 +86,7 @@ func storeIDStays(c *C) {
 	same("after another start of the host")
 	l.reopen(false)
 	same("after a close")
-	l.as(hostB)
+	l.second()
 	same("after another host opened it")
 	other := localAt(c, c.Another())
 	if got := other.stand().StoreID; got == id || got == "" {
@@ -134,7 +134,7 @@ func nonceIsCompared(c *C) {
 
 func nonceByHost(c *C) {
 	a := local(c)
-	b := a.as(hostB)
+	b := a.second()
 	if a.stand().Nonce != a.nonce || b.stand().Nonce != b.nonce {
 		c.Errorf("the nonces are %q and %q, want %q and %q", a.stand().Nonce, b.stand().Nonce, a.nonce, b.nonce)
 	}
@@ -171,7 +171,7 @@ func nonceOnce(c *C) {
 func positionsByHost(c *C) {
 	a := local(c)
 	a.commit(upsertOf("x", `{"N":1}`), upsertOf("y", `{}`), upsertOf("z", `{}`))
-	b := a.as(hostB)
+	b := a.second()
 	b.seqs[ports.Queue] = 40 // its journal is older than the store
 	b.start(map[ports.Family]uint64{ports.Queue: 40})
 	b.commit(patchOf("x", `{"N":2}`))

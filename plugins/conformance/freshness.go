@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"holdfast/ports"
@@ -94,15 +95,16 @@ func (b *busy) send(f ports.Family, random *rand.Rand) (p ports.Pending, through
 func (b *busy) entry(f ports.Family, seq uint64, random *rand.Rand) (ports.Entry, wrote) {
 	key := busyKeys[random.IntN(len(busyKeys))]
 	body := fmt.Sprintf(`{"N":%d}`, seq) // so that each entry changes its record
+	dice := random.IntN(8)
 	switch {
-	case f == ports.Manifest && random.IntN(3) == 0 && b.present(key):
+	case f == ports.Manifest && dice < 3 && b.present(key):
 		return removalOf(key), wrote{recordID{kind: ports.KindManifest, key: key}, true}
 	case f == ports.Manifest:
 		return manifestOf(key, body), wrote{recordID{kind: ports.KindManifest, key: key}, false}
-	case random.IntN(4) == 0:
+	case dice < 2:
 		guid := fmt.Sprint("g", seq)
 		return eventOf(key, guid, body), wrote{recordID{kind: ports.KindEvent, key: guid}, false}
-	case random.IntN(4) == 0:
+	case dice < 4:
 		return attemptOf(key, int64(seq), body), wrote{recordID{ports.KindAttempt, key, int64(seq)}, false}
 	}
 	return upsertOf(key, body), wrote{recordID{kind: ports.KindItem, key: key}, false}
@@ -110,10 +112,9 @@ func (b *busy) entry(f ports.Family, seq uint64, random *rand.Rand) (ports.Entry
 
 // present says whether a manifest was written and not removed since: a removal of what is not there is no change.
 func (b *busy) present(key string) bool {
-	list := b.written[ports.Manifest]
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].id.key == key {
-			return !list[i].gone
+	for _, w := range slices.Backward(b.written[ports.Manifest]) {
+		if w.id.key == key {
+			return !w.gone
 		}
 	}
 	return false

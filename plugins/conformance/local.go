@@ -19,7 +19,6 @@ type localStore struct {
 	starts    int
 	epochs    map[ports.Family]ports.Epoch // of the newest start
 	seqs      map[ports.Family]uint64      // given last
-	batches   int
 }
 
 // The hosts of the cases. Changes tells them in this order.
@@ -41,9 +40,9 @@ func localAt(c *C, b ports.Backend) *localStore {
 	return l
 }
 
-// as opens the store for another host. The first one must start again before it goes on.
-func (l *localStore) as(host string) *localStore {
-	other := &localStore{c: l.c, store: l.store, host: host}
+// second opens the store for host B. Host A must start again before it goes on.
+func (l *localStore) second() *localStore {
+	other := &localStore{c: l.c, store: l.store, host: hostB}
 	other.begin()
 	return other
 }
@@ -67,9 +66,7 @@ func (l *localStore) stand() ports.Standing {
 func (l *localStore) start(resume map[ports.Family]uint64) {
 	l.starts++
 	l.epochs = map[ports.Family]ports.Epoch{}
-	for f, seq := range resume {
-		l.seqs[f] = seq
-	}
+	maps.Copy(l.seqs, resume)
 	for _, f := range ports.Families {
 		l.epochs[f] = ports.Epoch{ID: fmt.Sprintf("epoch-%d-%s-%s", l.starts, f, l.host[:8]), From: l.seqs[f] + 1}
 	}
