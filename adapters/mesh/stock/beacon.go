@@ -70,6 +70,7 @@ type Beacon struct {
 	changed        chan struct{} // closed at every change
 	frozen         chan struct{} // open while frozen, nil when not
 	misbehave      func(*Work) Fault
+	inHand         []*Work // not done yet, in the order in which they came
 }
 
 // BeaconCounts is what a beacon did so far.

@@ -24,14 +24,14 @@ func (b *Beacon) authenticate() error {
 	if err != nil {
 		return err
 	}
-	answer, res, err := b.carry(req)
+	status, header, answer, err := b.carry(req)
 	if err != nil {
 		return err
 	}
-	if res.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("authentication failed with HTTP %d", res.StatusCode)
+	if status >= http.StatusBadRequest {
+		return fmt.Errorf("authentication failed with HTTP %d", status)
 	}
-	if cookies := res.Header.Values("Set-Cookie"); len(cookies) > 0 {
+	if cookies := header.Values("Set-Cookie"); len(cookies) > 0 {
 		cookie, _, _ := strings.Cut(cookies[0], ";")
 		b.change(func() { b.cookie = strings.TrimSpace(cookie) })
 	}
@@ -66,37 +66,37 @@ func (b *Beacon) request(ctx context.Context, method, path string, body any) (js
 		req.Header.Set("Cookie", b.cookie)
 	}
 	b.mu.Unlock()
-	answer, res, err := b.carry(req)
+	status, _, answer, err := b.carry(req)
 	if err != nil || !b.awake(ctx) {
 		return nil, errors.Join(err, ctx.Err())
 	}
-	if res.StatusCode == http.StatusUnauthorized {
+	if status == http.StatusUnauthorized {
 		b.spawn(b.reauthenticate)
 		return nil, errors.New("unauthorized, reconnecting")
 	}
 	if !json.Valid(answer) {
 		return nil, fmt.Errorf("no JSON in the answer to %s %s: %.200s", method, path, answer)
 	}
-	if res.StatusCode >= http.StatusBadRequest {
+	if status >= http.StatusBadRequest {
 		var told struct{ Error string }
 		if json.Unmarshal(answer, &told) != nil || told.Error == "" {
-			told.Error = fmt.Sprintf("HTTP %d", res.StatusCode)
+			told.Error = fmt.Sprintf("HTTP %d", status)
 		}
 		return nil, errors.New(told.Error)
 	}
 	return answer, nil
 }
 
-func (b *Beacon) carry(req *http.Request) ([]byte, *http.Response, error) {
+func (b *Beacon) carry(req *http.Request) (status int, header http.Header, answer []byte, err error) {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "") // none
 	res, err := b.http.Do(req)
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, nil, err
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	return answer, res, err
+	answer, err = io.ReadAll(res.Body)
+	return res.StatusCode, res.Header, answer, err
 }
 
 // address puts a path on the host of the server; the scheme is that of a request or of a socket.

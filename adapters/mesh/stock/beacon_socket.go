@@ -72,7 +72,7 @@ func (b *Beacon) connect(done func(error)) {
 
 // listen takes frames until the socket closes.
 func (b *Beacon) listen(s *socket, done func(error)) {
-	defer s.conn.CloseNow()
+	defer func() { _ = s.conn.CloseNow() }()
 	told := false
 	for {
 		_, doc, err := s.conn.Read(b.life)

@@ -6,9 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -23,6 +25,8 @@ type Action struct {
 	Description string            // Name
 	Settings    []json.RawMessage // SettingsSchema
 	Do          Handler
+	// InOrder is for what waits for nothing: it is done one work after the other, in the order in which they came.
+	InOrder bool
 }
 
 // Work is one work in hand.
@@ -30,6 +34,8 @@ type Work struct {
 	Item
 
 	beacon *Beacon
+	fault  Fault
+	due    time.Time // when it may be done
 	mu     sync.Mutex
 	log    []string
 }
@@ -93,20 +99,30 @@ func (b *Beacon) take(item *Item) {
 	b.change(func() {
 		b.active++
 		b.counts.Taken++
+		if b.misbehave != nil {
+			w.fault = b.misbehave(w)
+		}
+		w.due = b.config.Clock.Now().Add(w.fault.Delay)
+		b.inHand = append(b.inHand, w)
 	})
 	b.spawn(func() { b.do(w) })
 }
 
 func (b *Beacon) do(w *Work) {
-	fault := b.fault(w)
-	if !b.awake(b.life) || fault.Delay > 0 && !pause(b.life, b.config.Clock, fault.Delay) {
+	fault := w.fault
+	if fault.Delay > 0 && !pause(b.life, b.config.Clock, fault.Delay) || !b.awake(b.life) {
+		return
+	}
+	action := b.resolve(w.Capability, w.Action)
+	if action.InOrder && b.Await(b.life, func(BeaconState) bool { return b.turn(w) }) != nil {
 		return
 	}
 	var outputs any
 	var err error
 	if !fault.Undone {
-		outputs, err = b.resolve(w.Capability, w.Action)(b.life, w)
+		outputs, err = action.Do(b.life, w)
 	}
+	b.change(func() { b.inHand = slices.DeleteFunc(b.inHand, func(other *Work) bool { return other == w }) })
 	if fault.Die {
 		b.die()
 		return
@@ -131,6 +147,24 @@ func (b *Beacon) do(w *Work) {
 	}
 }
 
+// turn says whether nothing that was due before is still undone; the lock is held.
+func (b *Beacon) turn(w *Work) bool {
+	for _, other := range b.inHand {
+		if other == w {
+			continue
+		}
+		if b.resolve(other.Capability, other.Action).InOrder && (other.due.Before(w.due) || other.due.Equal(w.due) && b.before(other, w)) {
+			return false
+		}
+	}
+	return true
+}
+
+// before says which of two works came first.
+func (b *Beacon) before(one, other *Work) bool {
+	return slices.Index(b.inHand, one) < slices.Index(b.inHand, other)
+}
+
 // report tells the end of a work: over the socket when there is one, else over HTTP. The stock client does not try twice.
 func (b *Beacon) report(w *Work, outputs any, failure error) {
 	frame := map[string]any{"Action": "WorkComplete"}
@@ -144,9 +178,7 @@ func (b *Beacon) report(w *Work, outputs any, failure error) {
 	}
 	b.change(func() { b.counts.Reported++ })
 	if s := b.openSocket(); s != nil {
-		for name, value := range body {
-			frame[name] = value
-		}
+		maps.Copy(frame, body)
 		frame["WorkItemHash"] = w.WorkItemHash
 		s.send(b.life, frame)
 		return
@@ -163,27 +195,28 @@ func (w *Work) lines() []string {
 	return slices.Clone(w.log)
 }
 
-// resolve finds the handler as the stock executor does: an unknown action is the first one of its capability, and an unknown
+// resolve finds the action as the stock executor does: an unknown action is the first one of its capability, and an unknown
 // capability is a success that says otherwise.
-func (b *Beacon) resolve(capability, action string) Handler {
-	var first Handler
-	for _, a := range b.config.Actions {
+func (b *Beacon) resolve(capability, action string) *Action {
+	var first *Action
+	for i := range b.config.Actions {
+		a := &b.config.Actions[i]
 		if a.Capability != capability {
 			continue
 		}
 		if a.Name == action {
-			return a.Do
+			return a
 		}
 		if first == nil {
-			first = a.Do
+			first = a
 		}
 	}
 	if first != nil {
 		return first
 	}
-	return func(context.Context, *Work) (any, error) {
+	return &Action{Do: func(context.Context, *Work) (any, error) {
 		return map[string]any{"StdOut": "Unknown capability: " + capability, "ExitCode": -1, "Result": ""}, nil
-	}
+	}}
 }
 
 func capabilities(c BeaconConfig) []string {

@@ -20,7 +20,8 @@ type Fault struct {
 	Die    bool          // the beacon is killed between doing and reporting it
 }
 
-// Misbehave has choose say what goes wrong with each work from now on; nil is nothing.
+// Misbehave has choose say what goes wrong with each work from now on, in the order in which they come; nil is nothing. It must
+// not ask the beacon anything.
 func (b *Beacon) Misbehave(choose func(w *Work) Fault) {
 	b.change(func() { b.misbehave = choose })
 }
@@ -42,15 +43,6 @@ func Nth(n int, f Fault) func(*Work) Fault {
 		}
 		return Fault{}
 	}
-}
-
-func (b *Beacon) fault(w *Work) Fault {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.misbehave == nil {
-		return Fault{}
-	}
-	return b.misbehave(w) // with the lock held: one work at a time is counted
 }
 
 func (w *Work) deadline() time.Duration { return time.Duration(w.TimeoutMs) * time.Millisecond }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -171,7 +172,7 @@ func (p *Persistence) Actions(families ...string) []Action {
 		if len(families) > 0 && !slices.Contains(families, a.family) {
 			continue
 		}
-		actions = append(actions, Action{Capability: a.family, Name: a.name, Do: func(_ context.Context, w *Work) (any, error) {
+		actions = append(actions, Action{Capability: a.family, Name: a.name, InOrder: true, Do: func(_ context.Context, w *Work) (any, error) {
 			var settings members
 			if err := json.Unmarshal(w.Settings, &settings); err != nil {
 				return nil, fmt.Errorf("settings of %s: %w", a.name, err)
@@ -194,9 +195,7 @@ func (t *table) lay(key string, over members) members {
 		t.rows[key] = row
 		t.keys = append(t.keys, key)
 	}
-	for name, value := range over {
-		row[name] = value
-	}
+	maps.Copy(row, over)
 	return row
 }
 
