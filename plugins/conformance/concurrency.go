@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/ports"
@@ -80,10 +81,18 @@ func putsOneKey(c *C) {
 			}
 			c.Errorf("%s is a mixture of states: %s", nameOf(states[0]), text(got.Body))
 		}
-		together(callers, func(i int) {
+		var writing atomic.Int64
+		writing.Store(callers)
+		together(callers+2, func(i int) {
+			if i >= callers { // only reads
+				for writing.Load() > 0 {
+					isOne()
+				}
+				return
+			}
+			defer writing.Add(-1)
 			for range rounds {
 				c.putInto(b, states[i])
-				isOne()
 			}
 		})
 		isOne()

@@ -24,7 +24,7 @@ func within[T any](ctx context.Context, patience, grace time.Duration, call func
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
-				a.err = &misbehaved{fmt.Sprintf("it panicked: %v\n%s", p, debug.Stack())}
+				a.err = &misbehaved{what: fmt.Sprintf("it panicked: %v\n%s", p, debug.Stack())}
 			}
 			answers <- a
 		}()
@@ -37,17 +37,21 @@ func within[T any](ctx context.Context, patience, grace time.Duration, call func
 		select {
 		case a = <-answers:
 		case <-time.After(grace):
-			return a.value, &misbehaved{fmt.Sprintf("it does not return; it was given up after %s, which is %s after its context ended", time.Since(began).Round(time.Millisecond), grace)}
+			took := time.Since(began).Round(time.Millisecond)
+			return a.value, &misbehaved{silent: true, what: fmt.Sprintf("it does not return; it was given up after %s, which is %s after its context ended", took, grace)}
 		}
 	}
 	if a.err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return a.value, &misbehaved{fmt.Sprintf("it had no answer within %s: %v", patience, a.err)}
+		return a.value, &misbehaved{silent: true, what: fmt.Sprintf("it had no answer within %s: %v", patience, a.err)}
 	}
 	return a.value, a.err
 }
 
 // misbehaved is the error of a call that no backend may end with, whatever the case expects.
-type misbehaved struct{ what string }
+type misbehaved struct {
+	what   string
+	silent bool // it had no answer in time
+}
 
 func (m *misbehaved) Error() string { return m.what }
 

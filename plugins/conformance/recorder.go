@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/ports"
@@ -21,6 +22,7 @@ type recorder struct {
 	slots    chan struct{} // as many calls at a time as the backend takes; nil sets no limit
 	complain func(format string, args ...any)
 	enough   func() bool // something was found wrong already
+	lost     atomic.Bool // a call had no answer: nothing more is asked
 
 	mu   sync.Mutex
 	list []exchange
@@ -92,9 +94,13 @@ func timed[T any](ctx context.Context, r *recorder, call string, request any, do
 		r.slots <- struct{}{}
 		defer func() { <-r.slots }()
 	}
+	if r.lost.Load() {
+		return answer, &misbehaved{what: "it is not asked any more: an earlier call had no answer"}
+	}
 	answer, err = within(ctx, r.patience, r.patience/5, do)
 	r.note(call, request, answer, err)
-	if _, bad := errors.AsType[*misbehaved](err); bad {
+	if bad, ok := errors.AsType[*misbehaved](err); ok {
+		r.lost.Store(bad.silent)
 		r.complain("%s%s: %v", r.name, call, err)
 	}
 	return answer, err
