@@ -14,7 +14,7 @@ import (
 	"holdfast/internal/e2e"
 )
 
-func TestMain(m *testing.M) { e2e.Main(m) }
+func TestMain(m *testing.M) { e2e.Main(m, func() { _ = os.RemoveAll(hostileDir) }) }
 
 // callerLimit is what a caller may have to wait: the two seconds that are promised, and the slowness of a busy machine.
 const callerLimit = 4 * time.Second

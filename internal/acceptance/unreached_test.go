@@ -114,7 +114,7 @@ func TestFollowersThatWereNeverReachedCostNothing(t *testing.T) {
 			if err == nil && (s.Families[0].Journal.First == 1 || s.Families[0].Journal.Bytes > limit/4*3) {
 				err = fmt.Errorf("it begins at %d and has %d bytes", s.Families[0].Journal.First, s.Families[0].Journal.Bytes)
 			}
-			rest[h] = taken(t, h.Data()) - int64(s.Families[0].Journal.Bytes)
+			rest[h] = taken(t, h.Data()) - s.Families[0].Journal.Bytes
 			return err
 		})
 	}

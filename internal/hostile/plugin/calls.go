@@ -32,11 +32,17 @@ func (f *faulty) is(fault hostile.Fault) bool {
 	return true
 }
 
-// hush never answers while the plugin is mute.
+// hush does not answer while the plugin is mute.
 func (f *faulty) hush(ctx context.Context) error {
-	if f.is(hostile.Mute) {
-		<-ctx.Done() // and not even then, for all that the host knows: it gave up before
-		return ctx.Err()
+	if !f.is(hostile.Mute) {
+		return nil
+	}
+	for f.self.On() {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done(): // the host gave up before
+			return ctx.Err()
+		}
 	}
 	return nil
 }

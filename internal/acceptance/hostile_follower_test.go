@@ -1,0 +1,290 @@
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"holdfast/internal/e2e"
+	"holdfast/internal/hostile"
+)
+
+// Hostile plugins beside a healthy local store and a healthy mirror, asked before both: nobody but the status notices them.
+
+// ordeal is a fault, when its evidence is there, and how the status tells it.
+type ordeal struct {
+	fault hostile.Fault
+	shows time.Duration // from the fault to its evidence
+	told  string        // in the backend's part of the status; "" for one that harms nobody
+	early bool          // wrong from the first start
+}
+
+// silence is when a plugin that says nothing at all has left a probe, asked every 2 s, without an answer for a second;
+// unready is the time that a launch has.
+const (
+	silence = 3 * time.Second
+	unready = 10 * time.Second
+	deaths  = 10 * time.Second // for a key to be found that nobody survives: the third death, and starts ever more slowly
+	tellIn  = 2 * time.Second
+	busy    = time.Second // what a busy machine adds
+)
+
+func TestFaultyFollowersCostTheOthersNothing(t *testing.T) {
+	t.Parallel()
+	for name, ordeals := range map[string][]ordeal{
+		"that do not start": {
+			{hostile.FreezeBefore, unready, `printed no handshake within 10s`, true},
+			{hostile.FreezeIn, unready, `handshake|netrpc`, true},
+			{hostile.ExitBefore, 0, `exited with code 3 before its handshake.*the tape is torn`, true},
+			{hostile.SpeaksTwo, 0, `speaks protocol 1000`, true},
+			{hostile.SpeaksOther, 0, `refused Describe`, true},
+			{hostile.AnotherKind, 0, `of the kind \\"postgres\\"`, false},
+			{hostile.OtherOptions, 0, `missing option`, false},
+			{hostile.NoPowers, 0, ``, false},
+			{hostile.NoFamilies, 0, `"unassigned"`, false},
+			{hostile.ExitLater, 2 * time.Second, `exited with code 0|EOF`, false},
+			{hostile.Litter, 0, `ended by signal 9`, false},
+		},
+		"that go wrong in calls": {
+			{hostile.Mute, silence, `"Suspect":true`, false},
+			{hostile.DieOnWrite, 0, `exited with code 3|EOF`, false},
+			{hostile.DieOnRecord, deaths, `"Unsettled":1,`, false},
+			{hostile.LateShort, 3 * time.Second, `behind the local store`, false},
+			{hostile.LateLong, 5 * time.Second, `had no answer for 5s|in doubt|"InDoubt":[1-9]|behind the local store`, false},
+			{hostile.AnswerTwice, 0, `says that \d+ of \d+ rows are in`, false},
+			{hostile.WrongDone, 0, `says that \d+ of \d+ rows are in`, false},
+			{hostile.WrongBatch, 0, `says that -1 of \d+ rows are in`, false},
+			{hostile.WrongDecisions, 0, `stopped after 0 of \d+ rows`, false},
+			{hostile.Garbage, 0, `a body that is no JSON object`, false},
+			{hostile.WrongKey, 0, `a record of another key`, false},
+		},
+		"that burden the machine": {
+			{hostile.Stopped, silence, `"Suspect":true`, false},
+			{hostile.ForkInside, silence, `"Suspect":true`, false},
+			{hostile.Flood, 0, ``, false},
+			{hostile.EatMemory, 2 * time.Second, `used .* of memory, the limit is 300 MiB`, false},
+			{hostile.Deaf, 0, ``, false},
+			{hostile.HostStreams, 0, ``, false},
+			{hostile.CloseStreams, 0, ``, false},
+			{hostile.FillDisk, 0, ``, false},
+			{hostile.ManyFiles, 0, ``, false},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			besiege(t, ordeals)
+		})
+	}
+}
+
+// siege is a host with hostile followers.
+type siege struct {
+	*mirrored
+	ordeals  []ordeal
+	programs map[hostile.Fault]hostile.Program
+}
+
+func besiege(t *testing.T, ordeals []ordeal) {
+	s := &siege{ordeals: ordeals}
+	var faults []hostile.Fault
+	for _, o := range ordeals {
+		faults = append(faults, o.fault)
+	}
+	s.programs = plant(t, faults...)
+	setup := e2e.Mirrored("mirror")
+	setup.Config = strings.Replace(setup.Config, `["mirror"`, fmt.Sprintf(`["%s", "mirror"`, join(faults, `", "`)), 1)
+	for _, o := range ordeals {
+		setup.Config += fmt.Sprintf("backend \"sqlite\" %q {\n  path         = \"%[1]s.db\"\n  plugin       = %q\n  memory_limit = \"300MiB\"\n}\n", o.fault, s.programs[o.fault].Path)
+		if o.early {
+			s.begin(t, o.fault)
+		}
+	}
+	h := e2e.StartWith(t, setup)
+	s.mirrored = &mirrored{history: historyOf(t, h), host: h}
+	s.write("old", false)
+	e2e.Await(t, "the followers that are well have everything", s.wellCopied)
+
+	live := e2e.StartWorkload(t, h.Client(), 50*time.Millisecond)
+	reads := startReaders(t, h, 4)
+	for _, o := range s.ordeals {
+		if !o.early {
+			s.begin(t, o.fault)
+		}
+		switch o.fault {
+		case hostile.AnotherKind, hostile.OtherOptions, hostile.NoPowers, hostile.NoFamilies: // it shows at the next start
+			h.Signal(t.Context(), string(o.fault), syscall.SIGKILL)
+		case hostile.DieOnRecord:
+			if a := s.client.Do(t, "QP_UpsertWorkItem", item("wi-"+hostile.Poison, "")); !a.Success {
+				t.Errorf("the record that kills is answered %+v", a)
+			}
+		}
+	}
+	s.watch(time.Now())
+
+	live.End()
+	reads.end(t)
+	for _, f := range live.Failures {
+		t.Errorf("a write was not acknowledged: %s", f)
+	}
+	if live.Slowest > e2e.CallerLimit || live.Deferred > 0 {
+		t.Errorf("a caller waited %s, %d of %d writes were deferred", live.Slowest, live.Deferred, live.Writes)
+	}
+	e2e.Await(t, "the mirror has everything", func() error { return s.mirrorAtHead(0) })
+	h.Verify(t, "local", "mirror")
+	live.Check()
+	t.Logf("%d writes, slowest %s; %d reads, slowest %s", live.Writes, live.Slowest.Round(time.Millisecond), reads.n, reads.slowest.Round(time.Millisecond))
+	s.ends()
+}
+
+func join(faults []hostile.Fault, with string) string {
+	var names []string
+	for _, f := range faults {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, with)
+}
+
+func (s *siege) begin(t *testing.T, f hostile.Fault) {
+	t.Helper()
+	if err := s.programs[f].Begin(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wellCopied is an error while a follower that works lacks something.
+func (s *siege) wellCopied() error {
+	status, err := s.host.Status(s.Context())
+	if err != nil {
+		return err
+	}
+	for _, b := range status.Backends {
+		if slices.ContainsFunc(s.ordeals, func(o ordeal) bool { return o.early && string(o.fault) == b.Name }) {
+			continue
+		}
+		for _, f := range b.Followers {
+			if f.Phase != "ready" || f.Behind > 0 {
+				return fmt.Errorf("%s, %s is %s: behind by %d; %s", b.Name, f.Family, f.Phase, f.Behind, f.Detail)
+			}
+		}
+	}
+	return nil
+}
+
+// mirrorAtHead is an error when the mirror lags by more than a time, or at all with 0.
+func (s *siege) mirrorAtHead(most time.Duration) error {
+	b, err := s.host.Backend(s.Context(), "mirror")
+	if err != nil {
+		return err
+	}
+	for _, f := range b.Followers {
+		if f.State != "bootstrapped" || f.Phase == "lagging" || most == 0 && f.Behind > 0 {
+			return fmt.Errorf("the mirror is %s, behind by %d in %s: %s", f.Phase, f.Behind, f.Family, f.Detail)
+		}
+	}
+	return nil
+}
+
+// watch looks until the status has told every fault, and holds it to its time.
+func (s *siege) watch(began time.Time) {
+	s.Helper()
+	w := telling{wanted: map[hostile.Fault]*regexp.Regexp{}, at: map[hostile.Fault]time.Time{}}
+	for _, o := range s.ordeals {
+		if o.told != "" {
+			w.wanted[o.fault] = regexp.MustCompile(o.told)
+		}
+	}
+	deadline := time.After(unready + 10*time.Second)
+	for {
+		missing, err := w.look(s.host)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if err := s.mirrorAtHead(tellIn); err != nil {
+			s.Error(err)
+		}
+		if len(missing) == 0 && time.Since(began) > silence {
+			break
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+			continue
+		case <-deadline:
+		}
+		for _, f := range missing {
+			s.Errorf("the status does not tell of %s: %s", f, w.last[string(f)])
+		}
+		break
+	}
+	if w.slow > busy {
+		s.Errorf("a status took %s", w.slow)
+	}
+	for _, o := range s.ordeals {
+		seen, at := s.programs[o.fault].Seen(), w.at[o.fault]
+		if len(seen) == 0 && o.fault != hostile.Deaf { // whose time comes at the end
+			s.Errorf("%s never went wrong", o.fault)
+		}
+		if len(seen) == 0 {
+			continue
+		}
+		from := seen[0]
+		if from.Before(began) && o.early {
+			continue // told in time or not, nobody asked
+		}
+		if late := at.Sub(from); o.told != "" && late > o.shows+tellIn+busy {
+			s.Errorf("%s was told after %s", o.fault, late)
+		} else if o.told != "" {
+			s.Logf("%s was told after %s", o.fault, late.Round(time.Millisecond))
+		}
+	}
+	if testing.Verbose() {
+		for _, o := range s.ordeals {
+			s.Logf("%s: %s", o.fault, w.last[string(o.fault)])
+		}
+	}
+}
+
+// ends stops the host, which must leave nothing.
+func (s *siege) ends() {
+	s.Helper()
+	const most = 250 << 10 // KiB
+	for _, pid := range s.host.Processes() {
+		if name, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); filepath.Base(name) == "holdfast" {
+			if peak := memory(pid, "VmHWM"); peak > most {
+				s.Errorf("the host held %d MiB", peak>>10)
+			}
+		}
+	}
+	began := time.Now()
+	s.host.Stop(s)
+	if took := time.Since(began); took > 10*time.Second {
+		s.Errorf("the stop took %s", took)
+	} else {
+		s.Logf("the stop took %s", took.Round(time.Millisecond))
+	}
+	for _, variable := range s.host.Command().Env {
+		if dir, is := strings.CutPrefix(variable, "XDG_RUNTIME_DIR="); is {
+			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+				s.Errorf("left behind are %v", left)
+			}
+		}
+	}
+}
+
+// memory reads a size of /proc/PID/status, in KiB.
+func memory(pid int, name string) int {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			n, _ := strconv.Atoi(strings.Fields(rest)[0])
+			return n
+		}
+	}
+	return 0
+}
