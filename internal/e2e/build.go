@@ -37,6 +37,16 @@ func build() (binary string, err error) {
 	return filepath.Join(dir, "holdfast"), nil
 }
 
+// Plugin gives the executable of the SQLite plugin, as it is built with the host.
+func Plugin(t testing.TB) string {
+	t.Helper()
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(filepath.Dir(binary), "plugins", sqlitePlugin)
+}
+
 // buildDir is what Main removes.
 var buildDir string
 
