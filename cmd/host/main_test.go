@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ import (
 
 // The scripts in testdata/script run the real binary: this test binary under another name.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"holdfast": main, before + "tape": serveTape})
+	testscript.Main(m, map[string]func(){"holdfast": main, before + "tape": serveTape, "bare-plugin": serveBare})
 }
 
 func TestScripts(t *testing.T) {
@@ -28,10 +29,15 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	module, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TAPE", tape)
+			env.Setenv("MODULE", module)
 			return inShortDir(env)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"same": sameText},
