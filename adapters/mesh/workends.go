@@ -37,8 +37,8 @@ func (m *works) report(hash, from string, answer ports.WorkAnswer, now time.Time
 	return completed
 }
 
-// giveUp ends a work for its caller, who waits no longer. false: it had ended in the same moment.
-func (m *works) giveUp(w *work, why error, now time.Time) bool {
+// giveUp ends a work for its caller, who waits no longer; one that has ended in the same moment stays as it is.
+func (m *works) giveUp(w *work, why error, now time.Time) {
 	switch w.state {
 	case waiting:
 		m.answer(w, outcome{err: why, at: now})
@@ -54,10 +54,8 @@ func (m *works) giveUp(w *work, why error, now time.Time) bool {
 			break
 		}
 		m.linger(w, now)
-	default:
-		return false
+	case lingering, done:
 	}
-	return true
 }
 
 // progress notes how far a beacon says it is. false: it has no such work.
@@ -270,4 +268,17 @@ func ordered(held map[string]*work, newestFirst bool) []*work {
 		return 1
 	})
 	return list
+}
+
+// holds are the hashes of the works that have a beacon's slots.
+func (m *works) holds(name string) []string {
+	b := m.berths[name]
+	if b == nil {
+		return nil
+	}
+	hashes := make([]string, 0, len(b.held))
+	for _, w := range ordered(b.held, false) {
+		hashes = append(hashes, w.Hash)
+	}
+	return hashes
 }

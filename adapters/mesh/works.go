@@ -65,7 +65,9 @@ type work struct {
 	conn       uint64    // the socket of it; 0 for a poller
 	until      time.Time // when its slot is given back without a report; zero: not
 	progress   json.RawMessage
+	heardAt    time.Time     // of the last word about progress
 	place      *list.Element // in a line
+	record     *recording    // nil: it is nobody's history
 	answer     outcome
 	answered   chan struct{} // closed by the Hub when answer is set
 
@@ -138,9 +140,18 @@ func (b *berth) offersCapability(capability string) bool {
 	return slices.Contains(b.capabilities, capability)
 }
 
-// enqueue takes a work in. It fails with Unavailable when the beacon that it names is not there, Invalid when that one does
-// not offer the capability, and Full when too much waits.
+// enqueue takes a work in.
 func (m *works) enqueue(w *work, now time.Time) error {
+	if err := m.admit(w, now); err != nil {
+		return err
+	}
+	m.enter(w)
+	return nil
+}
+
+// admit names a work, or says why it is not taken in. It fails with Unavailable when the beacon that it names is not there,
+// Invalid when that one does not offer the capability, and Full when too much waits.
+func (m *works) admit(w *work, now time.Time) error {
 	b := m.berths[w.Beacon]
 	switch {
 	case w.Beacon != "" && (b == nil || !b.online && !w.patient):
@@ -160,15 +171,19 @@ func (m *works) enqueue(w *work, now time.Time) error {
 	w.number = m.counter
 	w.Hash = "wi-unknown-unknown-" + strconv.FormatInt(now.UnixMilli(), 10) + "-" + strconv.FormatUint(m.counter, 10)
 	w.enqueuedAt, w.berth = now, b
+	return nil
+}
+
+// enter lets an admitted work wait, or gives it a slot at once.
+func (m *works) enter(w *work) {
 	m.live[w.Hash] = w
 	m.bytes += int64(len(w.Settings))
 	m.wait(w, false)
-	if b != nil {
-		m.fill(b)
+	if w.berth != nil {
+		m.fill(w.berth)
 	} else {
 		m.place(w)
 	}
-	return nil
 }
 
 // anybody says whether a connected beacon offers a capability.

@@ -54,7 +54,9 @@ func TestWhateverHappensEachWorkEndsOnceAndNoSlotIsLost(t *testing.T) {
 					f.giveUp(w, ports.Errorf(ports.Deadline, "", "late"), f.now)
 				}
 			},
-			"broke":  func(r *rapid.T) { f.broke(name.Draw(r, "name"), uint64(rapid.IntRange(0, int(session)).Draw(r, "conn")), f.now) },
+			"broke": func(r *rapid.T) {
+				f.broke(name.Draw(r, "name"), uint64(rapid.IntRange(0, int(session)).Draw(r, "conn")), f.now)
+			},
 			"silent": func(r *rapid.T) { f.silent(name.Draw(r, "name"), f.now) },
 			"leave":  func(r *rapid.T) { f.leave(name.Draw(r, "name"), f.now) },
 			"replaced": func(r *rapid.T) {

@@ -1,0 +1,67 @@
+package mesh
+
+import (
+	"net/http"
+	"time"
+
+	"holdfast/ports"
+)
+
+// The routes of login (wire contract A.3). A wrong password is a 200 that says so: the client goes on without a cookie.
+
+func (h *Hub) authenticate(c *call) {
+	text, done, err := h.body(c, h.limits.Small)
+	if err != nil {
+		refuse(c.w, err)
+		return
+	}
+	defer done()
+	var user, password string
+	_ = ports.ScanObject(text, maxFrameDepth, func(name, value []byte) error { // body checked it
+		switch string(name) {
+		case `"UserName"`, `"username"`:
+			user = textOf(value)
+		case `"Password"`, `"password"`:
+			password = textOf(value)
+		}
+		return nil
+	})
+	id := ""
+	if err = ports.Errorf(ports.Unauthorized, "", "Authentication failed."); h.access.secured {
+		id, err = h.access.login(c.r.Context(), user, password, h.clock())
+	}
+	switch {
+	case ports.CodeOf(err) == ports.Unauthorized:
+		if h.access.secured {
+			h.log.Warn("a login failed", "user", printable(user), "from", c.r.RemoteAddr)
+		}
+		send(c.w, http.StatusOK, newObject(100).boolean("LoggedIn", false).str("Error", ports.AsError(err).Message).done())
+		return
+	case err != nil:
+		refuse(c.w, err)
+		return
+	}
+	http.SetCookie(c.w, &http.Cookie{Name: sessionCookie, Value: id, Path: "/", HttpOnly: true, Secure: c.r.TLS != nil, SameSite: http.SameSiteLaxMode})
+	send(c.w, http.StatusOK, loggedIn(id, user))
+}
+
+func loggedIn(id, user string) []byte {
+	record := newObject(200).str("LoginID", user).number("IDUser", 0).strs("Roles", nil).str("NameFirst", "").str("NameLast", "").
+		str("FullName", user).str("Email", "").done()
+	return newObject(400).boolean("LoggedIn", true).str("SessionID", id).str("UserID", user).raw("UserRecord", record).done()
+}
+
+func (h *Hub) checkSession(c *call) {
+	id, s, ok := h.access.session(c.r, h.clock())
+	if !ok {
+		send(c.w, http.StatusOK, []byte(`{"LoggedIn":false}`))
+		return
+	}
+	send(c.w, http.StatusOK, loggedIn(id, s.user))
+}
+
+func (h *Hub) deauthenticate(c *call) {
+	h.access.logout(c.r)
+	http.SetCookie(c.w, &http.Cookie{Name: sessionCookie, Path: "/", HttpOnly: true, Expires: time.Unix(0, 0)})
+	send(c.w, http.StatusOK, []byte(`{"LoggedIn":false}`))
+}

@@ -1,0 +1,221 @@
+package mesh
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast/ports"
+)
+
+// registry knows the beacons by Name: who is there, over which connection, and since when nobody heard of it. Like works it is
+// pure: no sockets, no clock.
+//
+// A beacon has at most one session at a time. Registering over another connection begins the next one; older sockets of the
+// Name stay open behind it, and the newest of them takes over when the current one closes, so that of two programs with one
+// Name neither is left idle for ever.
+type registry struct {
+	limits  Limits
+	byName  map[string]*beacon
+	byID    map[string]*beacon
+	byConn  map[uint64]*beacon
+	bytes   int64
+	order   uint64 // of the next beacon
+	session uint64 // the last one
+	version uint64 // moves with everything that a Watch tells
+}
+
+// beacon is one Name.
+type beacon struct {
+	registration
+	id           string
+	sessionID    string // as its record shows it; "" is null
+	order        uint64
+	session      uint64
+	conns        []uint64 // its open sockets, the newest last
+	current      uint64   // the one that is pushed to; 0: a poller, or nobody
+	online       bool
+	registeredAt time.Time
+	seenAt       time.Time
+}
+
+func newRegistry(limits Limits) *registry {
+	return &registry{limits: limits, byName: map[string]*beacon{}, byID: map[string]*beacon{}, byConn: map[uint64]*beacon{}, version: 1}
+}
+
+// register takes a registration in, over the socket conn or, with 0, over HTTP. dropped is a socket that the beacon has too
+// many of; 0: none. It fails with Full.
+func (g *registry) register(r registration, conn uint64, sessionID string, now time.Time) (b *beacon, dropped uint64, err error) {
+	b = g.byName[r.name]
+	switch {
+	case b == nil:
+		if b, err = g.admit(r, now); err != nil {
+			return nil, 0, err
+		}
+	case g.bytes-b.size+r.size > g.limits.BeaconBytes:
+		return nil, 0, ports.Errorf(ports.Full, "register", "the registrations of all beacons have %d bytes, the limit is %d", g.bytes, g.limits.BeaconBytes)
+	default:
+		g.reclaim(b, r)
+	}
+	switch {
+	case conn != 0 && b.current != conn:
+		b.conns = append(slices.DeleteFunc(b.conns, func(c uint64) bool { return c == conn }), conn)
+		g.byConn[conn] = b
+		if len(b.conns) > g.limits.SocketsPerBeacon {
+			dropped = b.conns[0]
+		}
+		g.begin(b, conn)
+	case conn == 0 && b.current == 0:
+		g.begin(b, 0)
+	}
+	b.sessionID, b.seenAt, b.online = sessionID, now, true
+	g.version++
+	return b, dropped, nil
+}
+
+// admit makes a new beacon.
+func (g *registry) admit(r registration, now time.Time) (*beacon, error) {
+	if len(g.byName) >= g.limits.Beacons || g.bytes+r.size > g.limits.BeaconBytes {
+		return nil, ports.Errorf(ports.Full, "register", "%d beacons are known, in %d bytes; the limits are %d and %d", len(g.byName), g.bytes, g.limits.Beacons, g.limits.BeaconBytes)
+	}
+	g.order++
+	b := &beacon{registration: r, id: g.newID(r.name, now), order: g.order, registeredAt: now}
+	b.joinSecret = ""
+	g.byName[r.name], g.byID[b.id] = b, b
+	g.bytes += r.size
+	return b, nil
+}
+
+// reclaim takes over what a known beacon says anew.
+func (g *registry) reclaim(b *beacon, r registration) {
+	for name, value := range b.opaque {
+		if _, said := r.opaque[name]; !said {
+			r.opaque[name] = value
+			r.size += int64(len(value))
+		}
+	}
+	g.bytes += r.size - b.size
+	r.joinSecret = ""
+	b.registration = r
+}
+
+// newID makes a BeaconID. Two names that look the same in it do not get the same one.
+func (g *registry) newID(name string, now time.Time) string {
+	folded := strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			return c + 'a' - 'A'
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			return c
+		}
+		return '-'
+	}, name)
+	for ms := now.UnixMilli(); ; ms++ {
+		id := "bcn-" + folded + "-" + strconv.FormatInt(ms, 10)
+		if g.byID[id] == nil {
+			return id
+		}
+	}
+}
+
+// begin starts a session.
+func (g *registry) begin(b *beacon, conn uint64) {
+	g.session++
+	b.session, b.current = g.session, conn
+	g.version++
+}
+
+// lost says that a socket is gone. moved: another one of the beacon took over; otherwise, when it was the current one, the
+// beacon is Offline now. nil: nobody had registered over it.
+func (g *registry) lost(conn uint64) (b *beacon, moved bool) {
+	b = g.byConn[conn]
+	if b == nil {
+		return nil, false
+	}
+	delete(g.byConn, conn)
+	b.conns = slices.DeleteFunc(b.conns, func(c uint64) bool { return c == conn })
+	if b.current != conn {
+		return b, false
+	}
+	if n := len(b.conns); n > 0 {
+		g.begin(b, b.conns[n-1])
+		return b, true
+	}
+	b.current = 0
+	g.offline(b)
+	return b, false
+}
+
+func (g *registry) offline(b *beacon) {
+	b.online = false
+	g.version++
+}
+
+// alive notes a sign of life. began: it had been Offline, or polls although a socket is taken for open, and has a new session.
+func (g *registry) alive(b *beacon, polls bool, now time.Time) (began bool) {
+	b.seenAt = now
+	if b.online && !(polls && b.current != 0) {
+		return false
+	}
+	g.begin(b, 0)
+	b.online = true
+	return true
+}
+
+// silent are the connected beacons that gave no sign of life since a moment.
+func (g *registry) silent(since time.Time) (list []*beacon) {
+	for _, b := range g.byName {
+		if b.online && b.seenAt.Before(since) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// away are the Offline beacons that were last seen before a moment.
+func (g *registry) away(since time.Time) (list []*beacon) {
+	for _, b := range g.byName {
+		if !b.online && b.seenAt.Before(since) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// longestAway is the Offline beacon that was last seen first; nil: all are connected.
+func (g *registry) longestAway() (oldest *beacon) {
+	for _, b := range g.byName {
+		if !b.online && (oldest == nil || b.seenAt.Before(oldest.seenAt)) {
+			oldest = b
+		}
+	}
+	return oldest
+}
+
+// forget removes a beacon; its sockets are nobody's from now on.
+func (g *registry) forget(b *beacon) {
+	for _, conn := range b.conns {
+		delete(g.byConn, conn)
+	}
+	b.conns, b.current, b.online = nil, 0, false
+	delete(g.byName, b.name)
+	delete(g.byID, b.id)
+	g.bytes -= b.size
+	g.version++
+}
+
+// list is everybody, in the order of their first registration.
+func (g *registry) list() []*beacon {
+	all := make([]*beacon, 0, len(g.byName))
+	for _, b := range g.byName {
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(a, b *beacon) int {
+		if a.order < b.order {
+			return -1
+		}
+		return 1
+	})
+	return all
+}

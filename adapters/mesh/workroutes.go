@@ -1,0 +1,327 @@
+package mesh
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"holdfast/ports"
+)
+
+// The routes of work for pollers, and for clients whose socket is down (wire contract A.8).
+
+func (h *Hub) poll(c *call) {
+	text, done, err := h.body(c, h.limits.Small)
+	if err != nil {
+		refuse(c.w, err)
+		return
+	}
+	id := memberText(text, "BeaconID")
+	done()
+	if id == "" {
+		refuse(c.w, ports.InField(ports.Invalid, "BeaconID", "is missing"))
+		return
+	}
+	var w *work
+	known := false
+	h.step(func(now time.Time) {
+		b := h.registry.byID[id]
+		if known = b != nil; known && !h.closed {
+			h.alive(b, true, now)
+			w = h.works.poll(b.name, now)
+		}
+	})
+	switch {
+	case !known:
+		refuse(c.w, errStranger)
+	case w == nil:
+		send(c.w, http.StatusOK, []byte(`{"WorkItem":null}`))
+	default:
+		item := h.itemOf(w)
+		send(c.w, http.StatusOK, newObject(len(item)+20).raw("WorkItem", item).done())
+	}
+}
+
+// memberText is a text member of an object that was checked.
+func memberText(text []byte, member string) (found string) {
+	_ = ports.ScanObject(text, maxFrameDepth, func(name, value []byte) error {
+		if string(name[1:len(name)-1]) == member {
+			found = textOf(value)
+		}
+		return nil
+	})
+	return found
+}
+
+// told reads the members of a report.
+func told(text []byte) (f frame) {
+	_ = ports.ScanObject(text, maxFrameDepth, func(name, value []byte) error { // it was checked
+		switch string(name) {
+		case `"WorkItemHash"`:
+			f.hash = textOf(value)
+		case `"Outputs"`:
+			f.outputs = value
+		case `"Log"`:
+			f.log = value
+		case `"ErrorMessage"`:
+			f.failure = value
+		}
+		return nil
+	})
+	return f
+}
+
+// verdictError is a report that changed nothing; nil: it ended its work.
+func verdictError(v verdict) error {
+	switch v {
+	case late:
+		return &refusal{http.StatusBadRequest, ports.Errorf(ports.Conflict, "", "this work item is finalized already; the report came too late and changed nothing")}
+	case unknown:
+		return &refusal{http.StatusBadRequest, ports.Errorf(ports.NotFound, "", "this work item is not known here")}
+	}
+	return nil
+}
+
+func (h *Hub) complete(c *call) { h.finish(c, false, "Completed") }
+func (h *Hub) fail(c *call)     { h.finish(c, true, "Failed") }
+
+func (h *Hub) finish(c *call, failed bool, status string) {
+	text, done, err := h.body(c, h.limits.Frame)
+	if err != nil {
+		if ports.CodeOf(err) == ports.TooLarge { // its caller should not wait for a report that cannot come in
+			h.step(func(now time.Time) {
+				h.report(c.key, "", ports.WorkAnswer{Failure: "the beacon's report was refused: " + err.Error()}, now)
+			})
+		}
+		refuse(c.w, err)
+		return
+	}
+	defer done()
+	f := told(text)
+	answer := answerOf(failed, f.outputs, f.failure, f.log)
+	var v verdict
+	h.step(func(now time.Time) { v = h.report(c.key, "", answer, now) })
+	if err := verdictError(v); err != nil {
+		refuse(c.w, err)
+		return
+	}
+	send(c.w, http.StatusOK, newObject(200).str("Status", status).str("WorkItemHash", c.key).done())
+}
+
+func (h *Hub) tellProgress(c *call) {
+	text, done, err := h.body(c, h.limits.Small)
+	if err != nil {
+		refuse(c.w, err)
+		return
+	}
+	defer done()
+	known := false
+	h.step(func(now time.Time) { known = h.progress(c.key, "", text, now) })
+	if !known {
+		refuse(c.w, ports.Errorf(ports.NotFound, "", "this work item is not known here, or does not run"))
+		return
+	}
+	send(c.w, http.StatusOK, newObject(200).boolean("Success", true).str("WorkItemHash", c.key).done())
+}
+
+// unbuilt answers what the stock hub has and this one does not: queues that outlive their caller.
+func (h *Hub) unbuilt(c *call) {
+	c.w.Header().Set("Connection", "close") // its body is not read
+	refuse(c.w, ports.Errorf(ports.Unimplemented, "", "this hub keeps no queue that outlives its callers; use POST /Beacon/Work/Dispatch, which waits for the answer"))
+}
+
+func (h *Hub) upload(c *call) {
+	c.w.Header().Set("Connection", "close") // its body is not read
+	refuse(c.w, errNoFiles)
+}
+
+// maxBatch is how many entries a batch may have.
+const maxBatch = 256
+
+// batch reads the entries of a batch, under either of its names. It refuses the request itself, and then gives no done.
+func (h *Hub) batch(c *call, limit int64, alias string) (entries [][]byte, done func()) {
+	text, done, err := h.body(c, limit)
+	if err == nil {
+		var list []byte
+		_ = ports.ScanObject(text, maxFrameDepth, func(name, value []byte) error { // body checked it
+			if plain := string(name[1 : len(name)-1]); plain == "Items" || plain == alias {
+				list = value
+			}
+			return nil
+		})
+		if len(list) == 0 || list[0] != '[' {
+			err = ports.InField(ports.Invalid, "Items", "is missing or no list")
+		} else {
+			_ = ports.ScanItems(list, func(item []byte) { entries = append(entries, item) })
+			if len(entries) > maxBatch {
+				err = ports.OverLimit("Items", "entries", maxBatch, int64(len(entries)))
+			}
+		}
+		if err != nil {
+			done()
+		}
+	}
+	if err != nil {
+		refuse(c.w, err)
+		return nil, nil
+	}
+	return entries, done
+}
+
+// each answers a batch entry by entry.
+func each(c *call, entries [][]byte, do func(item []byte) (answer []byte, err error)) {
+	var answers, faults [][]byte
+	for i, item := range entries {
+		var answer []byte
+		err := error(ports.Errorf(ports.Invalid, "", "is no object"))
+		if item[0] == '{' {
+			answer, err = do(item)
+		}
+		if err != nil {
+			faults = append(faults, newObject(200).number("Index", int64(i)).str("Error", err.Error()).done())
+			continue
+		}
+		answers = append(answers, answer)
+	}
+	send(c.w, http.StatusOK, newObject(200).raw("Items", jsonList(answers)).raw("Errors", jsonList(faults)).done())
+}
+
+func (h *Hub) completeBatch(c *call) {
+	entries, done := h.batch(c, h.limits.Frame, "Completions")
+	if done == nil {
+		return
+	}
+	defer done()
+	each(c, entries, func(item []byte) (text []byte, err error) {
+		f := told(item)
+		answer := answerOf(false, f.outputs, nil, f.log)
+		h.step(func(now time.Time) { err = verdictError(h.report(f.hash, "", answer, now)) })
+		return newObject(200).str("WorkItemHash", f.hash).str("Status", "Completed").done(), err
+	})
+}
+
+func (h *Hub) progressBatch(c *call) {
+	entries, done := h.batch(c, h.limits.Small, "Progress")
+	if done == nil {
+		return
+	}
+	defer done()
+	each(c, entries, func(item []byte) (text []byte, err error) {
+		hash := told(item).hash
+		h.step(func(now time.Time) {
+			if !h.progress(hash, "", item, now) {
+				err = ports.Errorf(ports.NotFound, "", "this work item is not known here, or does not run")
+			}
+		})
+		return newObject(200).str("WorkItemHash", hash).boolean("Updated", true).done(), err
+	})
+}
+
+// The bounds of an outside caller's patience.
+const (
+	usualTimeout = 5 * time.Minute
+	maxTimeout   = 24 * time.Hour
+)
+
+// dispatch has a work done for an outside caller, who waits for the answer (wire contract A.12).
+func (h *Hub) dispatch(c *call) {
+	if h.callers.Add(1) > int64(h.limits.Dispatches) {
+		defer h.callers.Add(-1)
+		refuseDispatch(c.w, ports.Errorf(ports.Full, "", "%d callers wait for works already", h.limits.Dispatches))
+		return
+	}
+	defer h.callers.Add(-1)
+	text, done, err := h.body(c, h.limits.Work)
+	if err != nil {
+		refuseDispatch(c.w, err)
+		return
+	}
+	w, timeout, err := h.order(text, c.who)
+	done()
+	if err != nil {
+		refuseDispatch(c.w, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	answer, err := h.carry(ctx, c.r.Context(), w)
+	switch {
+	case err != nil:
+		refuseDispatch(c.w, err)
+	case answer.Failure != "":
+		send(c.w, http.StatusInternalServerError, newObject(len(answer.Failure)+100).boolean("Success", false).str("Error", answer.Failure).str("WorkItemHash", answer.WorkItemHash).done())
+	default:
+		send(c.w, http.StatusOK, newObject(len(answer.Outputs)+300).boolean("Success", true).str("WorkItemHash", answer.WorkItemHash).
+			raw("Outputs", answer.Outputs).strs("Log", answer.Log).done())
+	}
+}
+
+// order reads what an outside caller wants done.
+func (h *Hub) order(text []byte, who visitor) (*work, time.Duration, error) {
+	w := &work{patient: true}
+	timeout, match := usualTimeout, false
+	_ = ports.ScanObject(text, maxFrameDepth, func(name, value []byte) error { // body checked it
+		switch string(name) {
+		case `"Capability"`:
+			w.Capability = textOf(value)
+		case `"Action"`:
+			w.Action = textOf(value)
+		case `"Settings"`:
+			w.Settings = value
+		case `"AffinityKey"`:
+			w.affinity = textOf(value)
+		case `"RequireAffinityMatch"`:
+			match = string(value) == "true"
+		case `"TimeoutMs"`:
+			if ms := wholeNumber(value, 0); ms > 0 {
+				timeout = min(time.Duration(ms)*time.Millisecond, maxTimeout)
+			}
+		}
+		return nil
+	})
+	if w.Capability == "" {
+		return nil, 0, ports.InField(ports.Invalid, "Capability", "is missing")
+	}
+	w.Class = ports.ClassLive
+	if h.record.keeps(w.Capability) {
+		w.record = &recording{actor: who.actor, requireMatch: match}
+	}
+	var err error
+	h.look(func() { err = h.address(w, match) })
+	return w, timeout, err
+}
+
+// address finds whom a work is for. An affinity key that is the Name of a beacon means that beacon, if it offers the
+// capability: a stock client answers what it cannot do with a success.
+func (h *Hub) address(w *work, match bool) error {
+	b := h.works.berths[w.affinity]
+	switch {
+	case len(h.registry.byName) == 0:
+		return ports.Errorf(ports.Unavailable, "", "no beacon is registered")
+	case w.affinity == "" && match:
+		return ports.InField(ports.Invalid, "AffinityKey", "is missing, and RequireAffinityMatch asks for one")
+	case b != nil && b.offersCapability(w.Capability):
+		w.Beacon = w.affinity
+	case match && b == nil:
+		return ports.Errorf(ports.Unavailable, "", "no beacon with the name %q is registered", printable(w.affinity))
+	case match:
+		return ports.InField(ports.Invalid, "AffinityKey", "the beacon %q does not offer the capability %q", printable(w.affinity), printable(w.Capability))
+	}
+	return nil
+}
+
+// refuseDispatch answers a dispatch that has no result, in its envelope.
+func refuseDispatch(w http.ResponseWriter, err error) {
+	e := ports.AsError(err)
+	status := http.StatusInternalServerError
+	switch e.Code {
+	case ports.Invalid:
+		status = http.StatusBadRequest
+	case ports.TooLarge:
+		status = http.StatusRequestEntityTooLarge
+	case ports.Unavailable, ports.Full:
+		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "1")
+	}
+	send(w, status, newObject(200).boolean("Success", false).str("Error", e.Error()).str("Code", string(e.Code)).done())
+}
