@@ -62,6 +62,9 @@ func findExecutable(path string) (string, error) {
 
 // explainStart says why the system did not start a file.
 func explainStart(path string, err error) error {
+	if known, told := errors.AsType[*ports.Error](err); told {
+		return known
+	}
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
 		return explainFormat(path)

@@ -45,6 +45,8 @@ func explainLaunch(ctx context.Context, p *program, at step, limit time.Duration
 		if at == handshaking {
 			e = about(p, ports.Unavailable, "printed no handshake within "+limit.String()+describeNoise(noise))
 		}
+	case p.judged():
+		e = about(p, ports.Full, p.ending())
 	case p.dead() && at == handshaking && strings.Contains(strings.Join(said, "\n"), strangerText):
 		e = about(p, ports.Invalid, "is a plugin of another program: it does not know the cookie of holdfast's backends")
 	case p.dead():

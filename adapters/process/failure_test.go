@@ -162,24 +162,15 @@ func TestAPluginThatKeepsFailingIsTriedMoreAndMoreRarely(t *testing.T) {
 
 func TestANewFileEndsTheWait(t *testing.T) {
 	t.Parallel()
-	spec := specOf(t, hclog.NewNullLogger())
-	spec.Path = filepath.Join(spec.RunDir, "p")
-	write := func(text string) {
-		if err := os.WriteFile(spec.Path+".new", []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(spec.Path+".new", spec.Path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("#!/bin/sh\nexit 1\n")
+	spec := script(t)
+	install(t, spec.Path, "exit 1")
 	p := prepare(t, spec)
 	p.timing.base, p.timing.limit = time.Hour, time.Hour
 	p.Start()
 	if err := p.Await(t.Context()); err == nil {
 		t.Fatal("it started")
 	}
-	write("#!/bin/sh\nexec " + self(t) + " " + asPlugin + "\n")
+	install(t, spec.Path, "exec "+self(t)+" "+asPlugin)
 	eventually(t, 5*time.Second, "it runs", func() bool { return p.Status().Running })
 }
 

@@ -42,7 +42,11 @@ func begin(ctx context.Context, spec *Spec, log hclog.Logger, t *timing) (*child
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.start)
 	defer cancel()
-	p := newProgram(path, spec.Args, log)
+	files, err := spec.inspect()
+	if err != nil {
+		return nil, err
+	}
+	p := newProgram(path, spec, files, log)
 	stopAbort := context.AfterFunc(ctx, p.kill)
 	defer stopAbort()
 
@@ -70,6 +74,18 @@ func begin(ctx context.Context, spec *Spec, log hclog.Logger, t *timing) (*child
 	err = explainLaunch(ctx, p, at, t.start, err)
 	c.discard(t)
 	return nil, err
+}
+
+// inspect holds the files of a plugin against what the spec asks of them.
+func (s *Spec) inspect() (pinned, error) {
+	files, err := s.Files()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKeepers(files, s.Strict); err != nil {
+		return nil, err
+	}
+	return checkSums(s, files)
 }
 
 func checkKind(spec *Spec, path string, d ports.Description) error {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"holdfast/ports"
 )
 
 // trailTime is how long the streams of a dead program may stay open: a grandchild that left the group can hold them.
@@ -21,26 +23,32 @@ const trailTime = 300 * time.Millisecond
 
 // program is one start of one executable, with its process group and its standard streams.
 type program struct {
-	path  string
-	args  []string
-	log   hclog.Logger
-	words *words
-	out   *output
+	path   string
+	args   []string
+	memory int64 // bytes that its group may hold
+	files  pinned
+	log    hclog.Logger
+	words  *words
+	out    *output
 
 	handshake io.ReadCloser // go-plugin's view of stdout
 
 	mu      sync.Mutex
-	pid     int  // 0 before the start
-	reaped  bool // its number may belong to another program now
-	aborted bool // killed before it was started
+	pid     int          // 0 before the start
+	reaped  bool         // its number may belong to another program now
+	aborted bool         // killed before it was started
+	verdict *ports.Error // why it was killed, when that was for what it did
 
 	exited chan struct{} // closed when it is dead and its streams are read
 	state  *os.ProcessState
 }
 
-func newProgram(path string, args []string, log hclog.Logger) *program {
+func newProgram(path string, spec *Spec, files pinned, log hclog.Logger) *program {
 	reader, writer := io.Pipe()
-	p := &program{path: path, args: args, log: log, words: &words{log: log}, handshake: reader, exited: make(chan struct{})}
+	p := &program{path: path, args: spec.Args, memory: spec.Memory, files: files, log: log, words: &words{log: log}, handshake: reader, exited: make(chan struct{})}
+	if p.memory <= 0 {
+		p.memory = DefaultMemory
+	}
 	p.out = &output{log: log, line: writer, fail: p.kill}
 	return p
 }
@@ -89,7 +97,13 @@ func (p *program) live(cmd *exec.Cmd, s *streams, started chan<- error) {
 		split.flush()
 	})
 
+	ended := make(chan struct{})
+	var minding sync.WaitGroup
+	minding.Go(func() { p.mindMemory(p.memory, ended) })
+
 	awaitExit(p.pid)
+	close(ended)
+	minding.Wait()
 	p.mu.Lock()
 	p.killGroup()
 	p.reaped = true
@@ -114,6 +128,23 @@ func (p *program) kill() {
 	}
 }
 
+// condemn kills the group for what it did.
+func (p *program) condemn(verdict *ports.Error) {
+	p.mu.Lock()
+	if p.verdict == nil && !p.reaped {
+		p.verdict = verdict
+	}
+	p.mu.Unlock()
+	p.kill()
+}
+
+// judged says whether it was condemned.
+func (p *program) judged() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.verdict != nil
+}
+
 func (p *program) killGroup() {
 	if err := syscall.Kill(-p.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		p.log.Warn("the process group of a plugin cannot be killed", "group", p.pid, "error", err)
@@ -132,6 +163,9 @@ func (p *program) dead() bool {
 
 // ending tells how a dead program ended.
 func (p *program) ending() string {
+	if p.judged() {
+		return p.verdict.Message
+	}
 	status, ok := p.state.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
 		return fmt.Sprintf("was ended by signal %d (%s)", status.Signal(), status.Signal())

@@ -33,6 +33,10 @@ func (a *adapter) Start(context.Context) error {
 	if err := a.start(a.env); err != nil {
 		return &startError{cause: err}
 	}
+	if err := a.files.unchanged(); err != nil {
+		a.kill()
+		return &startError{cause: err}
+	}
 	return nil
 }
 

@@ -23,9 +23,17 @@ type Spec struct {
 	// configured. nil: Config has them already.
 	Options func(ports.Description) (json.RawMessage, error)
 
-	Checksum string // SHA-256 in hex that the executable must have; "" takes any
-	Strict   bool   // nobody but this user and root may be able to change the executable or its folder
-	Memory   int64  // bytes that the plugin and its children may hold together; 0 means DefaultMemory
+	// Checksums are the SHA-256 in hex (Sum) that files must have at each launch, by absolute path. nil takes any; else each
+	// of Files must be there, and there may be more, such as what a script imports.
+	Checksums map[string]string
+
+	// Strict refuses a plugin whose files or folders anybody but this user and root may change. What everybody may change is
+	// refused without it too.
+	Strict bool
+
+	// Memory is how many bytes the plugin and its children may hold together; a plugin with more is killed and started anew. 0
+	// means DefaultMemory. It is enforced on Linux only.
+	Memory int64
 
 	Logger  hclog.Logger  // the plugin's lines appear in it as its own
 	RunDir  string        // of OpenRunDir, for the plugin's socket; "" makes one for this Process alone

@@ -1,11 +1,13 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +42,8 @@ func TestMain(m *testing.M) {
 func bePlugin(habits []string) {
 	has := func(habit string) bool { return slices.Contains(habits, habit) }
 	switch {
+	case has("eater"):
+		eat()
 	case has("exit"):
 		fmt.Fprintln(os.Stderr, "cannot find my tape")
 		os.Exit(3)
@@ -81,6 +85,21 @@ func bePlugin(habits []string) {
 		}
 	}
 	sdk.Serve(&memory{habits: habits})
+}
+
+// eat takes 64 MiB at a time, up to 2 GiB, and keeps them.
+func eat() {
+	var eaten [][]byte
+	for range 32 {
+		eaten = append(eaten, bytes.Repeat([]byte{1}, 64<<20))
+		select {
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	select {
+	case <-time.After(time.Minute):
+	}
+	runtime.KeepAlive(eaten)
 }
 
 // memory is a backend that keeps one row and has habits too.
@@ -126,6 +145,10 @@ func (m *memory) Put(_ context.Context, b ports.Batch) (ports.Applied, error) {
 		case "die loudly":
 			go panic("the reels fell off")
 			select {}
+		case "eat":
+			eat()
+		case "child eats":
+			_ = exec.Command(os.Args[0], asPlugin, "eater").Run()
 		case "print":
 			fmt.Println(strings.Repeat("p", 1<<20))
 			fmt.Println("printed")

@@ -4,7 +4,6 @@ package process
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"holdfast/ports"
@@ -16,7 +15,7 @@ func (p *Process) supervise(ctx context.Context) {
 	defer p.leaveRunDir()
 	failures := 0
 	for ctx.Err() == nil {
-		executable := look(p.spec.Path)
+		before := p.spec.look()
 		p.change(func(s *Status) { s.State, s.NextTry = Starting, time.Time{} })
 		ran := time.Duration(0)
 		c, err := p.launch(ctx)
@@ -33,7 +32,7 @@ func (p *Process) supervise(ctx context.Context) {
 			failures = 0
 		}
 		failures++
-		p.await(ctx, err, failures, ran > 0, executable)
+		p.await(ctx, err, failures, ran > 0, before)
 	}
 	p.change(func(s *Status) { s.State, s.NextTry = Stopped, time.Time{} })
 }
@@ -132,7 +131,7 @@ func (p *Process) letGo() {
 
 // await waits before the next launch: as the backoff says, until Retry, or until the executable is another. A child that
 // ran and died for the first time is followed at once.
-func (p *Process) await(ctx context.Context, why error, failures int, ran bool, before os.FileInfo) {
+func (p *Process) await(ctx context.Context, why error, failures int, ran bool, before map[string]sight) {
 	wait, givenUp := p.timing.backoff(failures, ports.CodeOf(why).Permanent())
 	if ran && failures == 1 {
 		wait, givenUp = 0, false
@@ -164,26 +163,10 @@ func (p *Process) await(ctx context.Context, why error, failures int, ran bool, 
 		case <-p.retry:
 			return
 		case <-looks.C:
-			if after := look(p.spec.Path); differ(before, after) {
+			if changed(before, p.spec.look()) {
 				p.log.Info("the plugin's file changed")
 				return
 			}
 		}
 	}
-}
-
-// look gives what tells one executable from the next; nil when there is none.
-func look(path string) os.FileInfo {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
-	return info
-}
-
-func differ(a, b os.FileInfo) bool {
-	if a == nil || b == nil {
-		return b != nil // one that went away is not worth a try
-	}
-	return !os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime())
 }
