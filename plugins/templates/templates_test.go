@@ -69,7 +69,7 @@ func TestAProjectIsOfTheKindThatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, lang := range templates.Langs {
 		for path, f := range render(t, templates.Options{Name: "paper_1-a", Lang: lang, Source: source}) {
-			if bytes.Contains(f.Text, []byte("tape")) && path != "backend.proto" && path != "go.sum" {
+			if bytes.Contains(bytes.ToLower(f.Text), []byte("tape")) && path != "backend.proto" && path != "go.sum" {
 				t.Errorf("%s of %s still speaks of a tape", path, lang)
 			}
 		}

@@ -7,6 +7,6 @@ import (
 	"holdfast/ports"
 )
 
-func TestTapeKeepsTheContract(t *testing.T) {
+func TestTheStoreKeepsTheContract(t *testing.T) {
 	conformance.Run(t, conformance.InProcess(func() ports.Backend { return &Store{} }))
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The backend "tape" keeps history in memory: put your store in the place of Tape._rows."""
+"""The backend "tape" keeps history in memory: put your store in the place of Store._rows."""
 import json, os, secrets, signal, sys, threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,7 +31,7 @@ class Refused(Exception):
     def __init__(self, status, text, **more):
         self.status, self.detail = grpc.StatusCode[status], ErrorDetail(code=CODES[status], message=text, **more)
 
-class Tape:
+class Store:
     """Keeps rows as they came, so that every byte comes back. Each process has a store of its own, with an id of its own.
     The public methods are those of the service; what is not here is unimplemented."""
 
@@ -101,16 +101,16 @@ def page(rows, place, request, desc=False):
         taken.append(row)
     return dict(page=dict(rows=taken))
 
-def serve(tape, lock, stop):
+def serve(store, lock, stop):
     def served(method):
         answer = class_of(method.output_type)
 
         def call(request, context):
             try:
                 with lock:
-                    if method.name not in ("Describe", "Drain") and tape._phase != ("new" if method.name == "Configure" else "ready"):
-                        raise Refused("UNAVAILABLE", f"the plugin is {tape._phase}")
-                    return answer(**(getattr(tape, method.name)(request) or {}))
+                    if method.name not in ("Describe", "Drain") and store._phase != ("new" if method.name == "Configure" else "ready"):
+                        raise Refused("UNAVAILABLE", f"the plugin is {store._phase}")
+                    return answer(**(getattr(store, method.name)(request) or {}))
             except Refused as refused:
                 inner = dict(type_url=f"type.googleapis.com/{PACKAGE}ErrorDetail", value=refused.detail.SerializeToString())
                 status = Status(code=refused.status.value[0], message=refused.detail.message, details=[inner])
@@ -120,7 +120,7 @@ def serve(tape, lock, stop):
 
     plain = grpc.unary_unary_rpc_method_handler  # of bytes
     services = {
-        PACKAGE + "Backend": {m.name: served(m) for m in POOL.FindServiceByName(PACKAGE + "Backend").methods if hasattr(tape, m.name)},
+        PACKAGE + "Backend": {m.name: served(m) for m in POOL.FindServiceByName(PACKAGE + "Backend").methods if hasattr(store, m.name)},
         "grpc.health.v1.Health": {"Check": plain(lambda *_: b"\x08\x01")},  # SERVING
         "plugin.GRPCController": {"Shutdown": plain(lambda *_: stop.set() or b"")},
         "plugin.GRPCStdio": {"StreamStdio": grpc.unary_stream_rpc_method_handler(lambda *_: iter(()))},  # all goes to stderr
@@ -131,10 +131,10 @@ def serve(tape, lock, stop):
     server.add_insecure_port("unix:" + path)
     server.start()
     print(f"1|1|unix|{path}|grpc|", flush=True)
-    log("info", "ready", store=tape._id)
+    log("info", "ready", store=store._id)
     stop.wait()
     server.stop(1).wait()
 
 for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)  # the host says when to stop
 threading.Thread(target=lambda: (open(0, "rb", 0).readall(), os._exit(0)), daemon=True).start()  # stdin ends: the host is gone
-serve(Tape(), threading.Lock(), threading.Event())
+serve(Store(), threading.Lock(), threading.Event())
