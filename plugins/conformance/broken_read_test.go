@@ -150,7 +150,7 @@ var readDefects = []defect{
 		},
 	},
 	{
-		name: "sorts by nothing when it does not know the column", found: []string{"errors/order-by"},
+		name: "sorts by nothing when it does not know the column", found: []string{"lists/no-column"},
 		of: func(right whole) *broken {
 			return &broken{whole: right, items: func(ctx context.Context, q ports.ItemQuery) (ports.Page, error) {
 				page, err := right.Items(ctx, q)

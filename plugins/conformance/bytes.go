@@ -41,7 +41,7 @@ var bytesCases = []Case{
 		Must: "a manifest comes back as one text, byte for byte, in whatever way it is read",
 	},
 	{
-		Topic: "bytes", Name: "listed", Needs: []string{"ItemReader"}, Of: []ports.Family{ports.Queue}, Run: listsBytes,
+		Topic: "bytes", Name: "listed", Needs: []string{"ItemReader"}, Of: []ports.Family{ports.Queue}, With: "lists/items", Run: listsBytes,
 		Must: "a list with bodies gives work items with the same bytes as Item does",
 	},
 }

@@ -13,10 +13,6 @@ import (
 // Failure is told by code: by it the host knows whether the same call may succeed later, and whether another backend can help.
 var errorCases = []Case{
 	{
-		Topic: "errors", Name: "order-by", Needs: []string{"ItemReader"}, Of: []ports.Family{ports.Queue}, Run: refusesOrder,
-		Must: "OrderBy something that is no column is invalid and names the field OrderBy",
-	},
-	{
 		Topic: "errors", Name: "not-offered", Run: refusesPowers,
 		Must: "a call of a power that is not declared fails with unimplemented and no other code",
 	},
@@ -34,21 +30,11 @@ var errorCases = []Case{
 	},
 }
 
-func refusesOrder(c *C) {
-	for _, column := range []string{"NoSuchColumn", "Status; --", "status ASC", `"`, "1"} {
-		_, err := power[ports.ItemReader](c).Items(c.Ctx, ports.ItemQuery{OrderBy: column, Limit: 10})
-		if ports.CodeOf(err) != ports.Invalid || ports.AsError(err).Field != "OrderBy" {
-			c.Errorf("by %q: %s; want invalid in the field OrderBy", column, faultText(err))
-		}
-	}
-}
-
 // calls makes one call of each power that changes nothing.
 var calls = map[string]func(c *C, b ports.Backend) error{
 	"ItemReader": func(c *C, b ports.Backend) error {
-		_, one := asPower[ports.ItemReader](b).Item(c.Ctx, "nobody")
-		_, all := asPower[ports.ItemReader](b).Items(c.Ctx, ports.ItemQuery{Limit: 1})
-		return worse(one, all)
+		_, err := asPower[ports.ItemReader](b).Item(c.Ctx, "nobody")
+		return err
 	},
 	"EventReader": func(c *C, b ports.Backend) error {
 		_, err := asPower[ports.EventReader](b).Events(c.Ctx, ports.EventQuery{Key: "nobody", Limit: 1})
@@ -59,9 +45,8 @@ var calls = map[string]func(c *C, b ports.Backend) error{
 		return err
 	},
 	"ManifestReader": func(c *C, b ports.Backend) error {
-		_, one := asPower[ports.ManifestReader](b).Manifest(c.Ctx, "nobody")
-		_, all := asPower[ports.ManifestReader](b).Manifests(c.Ctx, ports.ManifestQuery{Limit: 1})
-		return worse(one, all)
+		_, err := asPower[ports.ManifestReader](b).Manifest(c.Ctx, "nobody")
+		return err
 	},
 	"LocalStore": func(c *C, b ports.Backend) error {
 		_, err := asPower[ports.LocalStore](b).Stand(c.Ctx, anyHost)
@@ -85,14 +70,6 @@ var calls = map[string]func(c *C, b ports.Backend) error{
 func asPower[T any](b ports.Backend) T {
 	p, _ := b.(T)
 	return p
-}
-
-// worse gives the error that is not not_found.
-func worse(a, b error) error {
-	if a == nil || ports.CodeOf(a) == ports.NotFound {
-		return b
-	}
-	return a
 }
 
 func refusesPowers(c *C) {

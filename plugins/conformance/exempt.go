@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"slices"
+	"strings"
 
 	"holdfast/ports"
 )
@@ -21,8 +22,11 @@ func exempt(s *Subject, d *ports.Description, c *Case) (Outcome, string) {
 	return "", ""
 }
 
-// anyReader stands among the missing for a reader of any kind.
-const anyReader = "readers"
+// anyReader and anyList stand among the missing for a reader or list of any kind.
+const (
+	anyReader = "readers"
+	anyList   = "lists"
+)
 
 // missing names the families that a case needs and the backend does not keep, or else the powers.
 func missing(d *ports.Description, c *Case) (what []string) {
@@ -41,6 +45,8 @@ func missing(d *ports.Description, c *Case) (what []string) {
 	}
 	if c.Reads && len(readable(d)) == 0 {
 		what = append(what, anyReader)
+	} else if c.Pages && len(pageable(d)) == 0 {
+		what = append(what, anyList)
 	}
 	return what
 }
@@ -51,6 +57,8 @@ func lacks(what string) string {
 		return "it does not keep the family " + what
 	case what == anyReader:
 		return "it declares no reader through which this could be seen"
+	case what == anyList:
+		return "it has no list through which one could page"
 	}
 	return "it does not declare " + what
 }
@@ -61,11 +69,22 @@ func optOut(d *ports.Description, c *Case) *ports.OptOut {
 		return nil
 	}
 	for i := range d.OptOuts {
-		if o := &d.OptOuts[i]; o.Of == c.Topic || o.Of == c.Path() {
+		o := &d.OptOuts[i]
+		if o.Of == c.Topic || o.Of == c.Path() || c.With != "" && (o.Of == c.With || o.Of == topicOf(c.With)) {
 			return o
 		}
 	}
 	return nil
+}
+
+// optedOut says whether a case is left out by a declaration.
+func optedOut(d *ports.Description, path string) bool {
+	return slices.ContainsFunc(d.OptOuts, func(o ports.OptOut) bool { return o.Of == path || o.Of == topicOf(path) })
+}
+
+func topicOf(path string) string {
+	topic, _, _ := strings.Cut(path, "/")
+	return topic
 }
 
 // readers has the power by which records of a kind are read.
@@ -87,4 +106,11 @@ func readable(d *ports.Description) (kinds []ports.Kind) {
 		}
 	}
 	return kinds
+}
+
+// pageable lists the kinds that can be read and have a list: a backend may read items and manifests by key alone.
+func pageable(d *ports.Description) []ports.Kind {
+	return slices.DeleteFunc(readable(d), func(k ports.Kind) bool {
+		return k == ports.KindItem && optedOut(d, "lists/items") || k == ports.KindManifest && optedOut(d, "lists/manifests")
+	})
 }

@@ -28,6 +28,10 @@ var listCases = []Case{
 		Must: "OrderBy sorts by any text, number or yes-no column of UVQueueWorkItem, numbers as numbers, gives one page without Next, and ignores After",
 	},
 	{
+		Topic: "lists", Name: "no-column", Needs: []string{"ItemReader"}, Of: []ports.Family{ports.Queue}, Run: refusesOrder,
+		Must: "OrderBy something that is no column is invalid and names the field OrderBy",
+	},
+	{
 		Topic: "lists", Name: "item-bodies", Needs: []string{"ItemReader"}, Of: []ports.Family{ports.Queue}, Run: listsLeanItems,
 		Must: "Items without bodies leaves out Settings and Result and nothing else",
 	},

@@ -92,6 +92,15 @@ func (c *C) sorts(column *ports.Column, desc bool, place func(key string) int) {
 	}
 }
 
+func refusesOrder(c *C) {
+	for _, column := range []string{"NoSuchColumn", "Status; --", "status ASC", `"`, "1"} {
+		_, err := power[ports.ItemReader](c).Items(c.Ctx, ports.ItemQuery{OrderBy: column, Limit: 10})
+		if ports.CodeOf(err) != ports.Invalid || ports.AsError(err).Field != "OrderBy" {
+			c.Errorf("by %q: %s; want invalid in the field OrderBy", column, faultText(err))
+		}
+	}
+}
+
 func filtersManifests(c *C) {
 	var rows []ports.Row
 	for i := range 30 {

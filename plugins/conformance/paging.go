@@ -12,7 +12,7 @@ import (
 // at any time, also at another backend.
 var pagingCases = []Case{
 	{
-		Topic: "paging", Name: "items", Needs: []string{"ItemReader"}, Of: []ports.Family{ports.Queue}, Run: func(c *C) { everyBorder(c, ports.KindItem) },
+		Topic: "paging", Name: "items", Needs: []string{"ItemReader"}, Of: []ports.Family{ports.Queue}, With: "lists/items", Run: func(c *C) { everyBorder(c, ports.KindItem) },
 		Must: "pages of work items of every size, with and without filters, show each one once, also where many have the same EnqueuedKey",
 	},
 	{
@@ -24,23 +24,23 @@ var pagingCases = []Case{
 		Must: "pages of attempts of every size show each one once",
 	},
 	{
-		Topic: "paging", Name: "manifests", Needs: []string{"ManifestReader"}, Of: []ports.Family{ports.Manifest}, Run: func(c *C) { everyBorder(c, ports.KindManifest) },
+		Topic: "paging", Name: "manifests", Needs: []string{"ManifestReader"}, Of: []ports.Family{ports.Manifest}, With: "lists/manifests", Run: func(c *C) { everyBorder(c, ports.KindManifest) },
 		Must: "pages of manifests of every size, with and without filters, show each one once, also where many have the same OrderKey",
 	},
 	{
-		Topic: "paging", Name: "cursors", Reads: true, Run: cursorsAreValues,
+		Topic: "paging", Name: "cursors", Pages: true, Run: cursorsAreValues,
 		Must: "Next holds the values by which its last row is sorted (Sort: EnqueuedKey or OrderKey; Key: WorkItemHash, EventGUID or Hash; Num: AttemptNumber), and a page may begin after any such values, of a record that is there or not",
 	},
 	{
-		Topic: "paging", Name: "changes", Reads: true, Run: pagesWhileChanging,
+		Topic: "paging", Name: "changes", Pages: true, Run: pagesWhileChanging,
 		Must: "records that come, go and change between two pages make no other record missing or double",
 	},
 	{
-		Topic: "paging", Name: "elsewhere", Reads: true, Run: pagesElsewhere,
+		Topic: "paging", Name: "elsewhere", Pages: true, Run: pagesElsewhere,
 		Must: "a walk that was begun at one backend goes on at another one that holds the same records",
 	},
 	{
-		Topic: "paging", Name: "bytes", Reads: true, Run: pagesAreCut,
+		Topic: "paging", Name: "bytes", Pages: true, Run: pagesAreCut,
 		Must: "a page of large records is cut at 16 MiB, with a Next, and has at least one row",
 	},
 }
@@ -128,7 +128,7 @@ func cursorOf(r ports.Row) *ports.Cursor {
 }
 
 func cursorsAreValues(c *C) {
-	for _, kind := range c.kinds() {
+	for _, kind := range pageable(c.declared) {
 		rows := c.shelf(kind, 9, c.Backend())
 		list := c.library(c.Backend(), kind, false, false)
 		page, err := list(nil, 5)
@@ -153,7 +153,7 @@ func cursorsAreValues(c *C) {
 }
 
 func pagesWhileChanging(c *C) {
-	for _, kind := range c.kinds() {
+	for _, kind := range pageable(c.declared) {
 		rows := c.shelf(kind, 12, c.Backend())
 		next := 0
 		step := func() {
@@ -194,7 +194,7 @@ func pagesWhileChanging(c *C) {
 }
 
 func pagesElsewhere(c *C) {
-	for _, kind := range c.kinds() {
+	for _, kind := range pageable(c.declared) {
 		rows := c.shelf(kind, 11, c.Backend(), c.Another())
 		for _, limit := range []int{1, 3} {
 			turn := 0
@@ -211,7 +211,7 @@ func pagesElsewhere(c *C) {
 }
 
 func pagesAreCut(c *C) {
-	kind := c.kinds()[0]
+	kind := pageable(c.declared)[0]
 	const n, size = 6, 7 << 19 // 21 MiB in all
 	var rows []ports.Row
 	for i := range n {

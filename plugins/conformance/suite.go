@@ -19,6 +19,8 @@ type Case struct {
 	Needs []string       // powers that the backend must declare, by name
 	Of    []ports.Family // families that it must keep
 	Reads bool           // it sees what it put through whatever reader there is, and needs at least one
+	Pages bool           // it walks through whatever lists there are, and needs at least one
+	With  string         // the case on which it builds: who opts out of that one is not asked this one either
 	Kills bool           // it ends the backend with Subject.Kill
 	Large bool           // it moves records of the largest size and may take longer
 	Run   func(c *C)
