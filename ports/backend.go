@@ -12,8 +12,9 @@ import (
 // uses it only through this interface and the powers that it declared.
 //
 // Every method may be called from many goroutines, must return within its context's deadline, and reports failure as an
-// *Error whose code says whether the same call may succeed later (Code.Permanent). Before Configure (see Configurer) only
-// Describe may be called.
+// *Error whose code says whether the same call may succeed later (Code.Permanent). A call whose context has ended fails with
+// Canceled or Deadline, if it does not succeed. Before Configure (see Configurer) only Describe may be called. The suite in
+// plugins/conformance holds a backend to all of this.
 type Backend interface {
 	// Describe says what the backend is and can do. It works at any time, needs nothing and never blocks.
 	Describe(ctx context.Context) (Description, error)
@@ -22,12 +23,12 @@ type Backend interface {
 	Probe(ctx context.Context, f Family) error
 
 	// Position says which store this is and how far it is, for each host that wrote to it. A store that cannot hold a
-	// position answers with an empty one.
+	// position answers with an empty one, always, and opts out of "position" (see OptOut).
 	Position(ctx context.Context, f Family) (Position, error)
 
-	// Put makes plain states durable: each row replaces what the store has under its key, whole; a Gone row removes it.
-	// A Put repeated changes nothing. Applied.Outcomes is a known, durable prefix of the rows; the error says why it
-	// stopped there. When all rows are in, the batch's Position is stored with them.
+	// Put makes plain states durable, in order: each row replaces what the store has under its key, whole, also a newer
+	// state; a Gone row removes its record and no other one. A Put repeated changes nothing. Rows[:Applied.Done] are durable
+	// and can be read; the error says why Rows[Done] is not. When all rows are in, the batch's Position is stored with them.
 	Put(ctx context.Context, b Batch) (Applied, error)
 
 	// Close releases what the backend holds. Nothing is called afterwards.
@@ -50,7 +51,8 @@ type Configuration struct {
 
 // The readers, each optional for a follower. A reader answers from committed data and never waits for a write.
 type (
-	// ItemReader reads work items. Item fails with NotFound for an unknown key.
+	// ItemReader reads work items. Item fails with NotFound for an unknown key, Items with Invalid in the field "OrderBy" for
+	// what is no column.
 	ItemReader interface {
 		Item(ctx context.Context, key string) (Row, error)
 		Items(ctx context.Context, q ItemQuery) (Page, error)
@@ -117,7 +119,8 @@ type (
 	Exporter interface {
 		Export(ctx context.Context, q ExportQuery) (Page, error)
 	}
-	// Drainer finishes what was begun, leaves the store tidy on disk and takes no more work.
+	// Drainer finishes what was begun, leaves the store tidy on disk and takes no more work: every later Probe and write
+	// fails with Unavailable; a read may still be answered.
 	Drainer interface {
 		Drain(ctx context.Context) error
 	}

@@ -26,7 +26,8 @@ func (k Kind) Family() Family {
 	return Queue
 }
 
-// Row is a record in its present state, as backends exchange it.
+// Row is a record in its present state, as backends exchange it. Two bodies are the same record when they have the same
+// members with the same bytes, in whatever order; a manifest comes back as it was written, whole.
 type Row struct {
 	Kind   Kind
 	Key    string // WorkItemHash or RunHash
