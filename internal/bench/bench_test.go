@@ -11,10 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == beIdle {
-		idlePlugin()
-		return
-	}
+	asPlugin()
 	if dir := os.Getenv(serveOne); dir != "" {
 		if err := oneProcess(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -18,6 +18,9 @@
 //   - bare copy: the rows of a file into a new one, in the order of their changes, by one upsert for each (BareBatch at once).
 //   - a mirror: a second sqlite backend that follows. How far it is behind is seen in its file; the writes beside it are
 //     measured without it, while it has everything, while it is filled from zero, and again while it has everything.
+//   - a plugin: from its launch to the first answer that counts, a call and a batch that do nothing, and a thousand writes into
+//     SQLite here and behind the boundary. From the death of the local store's plugin to the first write that is decided, 50 times:
+//     each in a host of its own, because only the first death of a plugin that was well is followed at once.
 //
 // Whatever is compared with bare begins with an empty file and writes the same items, so that their files have the same size at every step. The load comes
 // from net/http clients in the process of the benchmark, on the same processors: about a third of the cost of every write over
