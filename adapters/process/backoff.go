@@ -5,13 +5,27 @@ import (
 	"time"
 )
 
-// backoff is how long to wait before the next launch, after so many failures in a row. It doubles from t.base to the limit;
-// the jitter keeps the plugins of one host, or of many, from starting in step. A failure that no repetition can mend waits
-// for the limit at once. givenUp says that the limit is reached.
-func (t *timing) backoff(failures int, permanent bool) (wait time.Duration, givenUp bool) {
-	wait = t.limit
-	if doublings := failures - 1; !permanent && doublings < 16 {
-		wait = min(t.limit, t.base<<doublings)
+// patience decides when a plugin that failed is started again, from how long its runs were. It has no clock.
+type patience struct {
+	base, limit time.Duration // of the backoff
+	healthy     time.Duration // a run of this length, and nothing else, clears the count
+	failures    int           // in a row
+}
+
+// failed takes a failure after a run, or with 0 the failure of a launch. The first death of a healthy child is followed at
+// once; then the wait doubles from base to limit, where the plugin is given up: parked, and tried rarely. What no repetition
+// can mend is parked at once. Half of the wait is chance, so that the plugins of one host, or of many, do not start in step.
+func (p *patience) failed(ran time.Duration, permanent bool) (wait time.Duration, parked bool) {
+	if ran >= p.healthy && ran > 0 {
+		p.failures = 0
 	}
-	return wait/2 + rand.N(wait/2+1), wait == t.limit
+	p.failures++
+	if ran > 0 && p.failures == 1 {
+		return 0, false
+	}
+	wait = p.limit
+	if doublings := p.failures - 1; !permanent && doublings < 16 {
+		wait = min(p.limit, p.base<<doublings)
+	}
+	return wait/2 + rand.N(wait/2+1), wait == p.limit
 }

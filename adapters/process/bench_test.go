@@ -15,7 +15,7 @@ func BenchmarkLaunchToReady(b *testing.B) {
 	spec := specOf(b, hclog.NewNullLogger())
 	numbers := quick
 	for b.Loop() {
-		c, err := launch(b.Context(), &spec, spec.Logger, &numbers)
+		c, err := launch(b.Context(), &spec, spec.Logger, &numbers, func(step) {})
 		if err != nil {
 			b.Fatal(err)
 		}

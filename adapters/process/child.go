@@ -26,6 +26,7 @@ type child struct {
 	description ports.Description
 	started     time.Time
 	socketDir   string
+	doubts      chan struct{} // one place: a call had no answer in time
 	log         hclog.Logger
 }
 
@@ -49,19 +50,37 @@ func (c *child) answers(ctx context.Context, limit time.Duration) bool {
 	return err == nil && answer.Status == grpc_health_v1.HealthCheckResponse_SERVING
 }
 
+// doubt asks for a health check soon.
+func (c *child) doubt() {
+	select {
+	case c.doubts <- struct{}{}:
+	default:
+	}
+}
+
 // watch returns when the child has died, was found hung and killed (the error says which), or ctx ends (nil). silent is told
-// how long no health check was answered.
+// how long no health check was answered. A call without an answer brings the next check forward.
 func (c *child) watch(ctx context.Context, t *timing, silent func(time.Duration)) error {
 	ticker := time.NewTicker(t.check)
 	defer ticker.Stop()
-	last := time.Now()
+	last, hurried := time.Now(), false
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-c.program.exited:
 			return c.obituary()
+		case <-c.doubts:
+			if !hurried {
+				ticker.Reset(t.check / 4)
+				hurried = true
+			}
+			continue
 		case <-ticker.C:
+		}
+		if hurried {
+			ticker.Reset(t.check)
+			hurried = false
 		}
 		if c.answers(ctx, t.answer) {
 			last = time.Now()

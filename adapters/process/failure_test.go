@@ -42,7 +42,7 @@ func TestAPluginThatDoesNotStartIsToldForWhatItIs(t *testing.T) {
 			if c.habit == "mute" || c.habit == "describe-hangs" {
 				numbers.start = time.Second
 			}
-			child, err := launch(t.Context(), &spec, spec.Logger, &numbers)
+			child, err := launch(t.Context(), &spec, spec.Logger, &numbers, func(step) {})
 			if err == nil {
 				child.discard(&numbers)
 				t.Fatal("it started")
@@ -137,43 +137,6 @@ func TestTooLongARunDirectoryIsToldBeforeTheLaunch(t *testing.T) {
 	}
 }
 
-func TestAPluginThatKeepsFailingIsTriedMoreAndMoreRarely(t *testing.T) {
-	t.Parallel()
-	spec := specOf(t, hclog.NewNullLogger(), "exit")
-	states := make(chan Status, 1000)
-	spec.Notify = func(s Status) { states <- s }
-	p := prepare(t, spec)
-	p.Start()
-	if err := p.Await(t.Context()); ports.CodeOf(err).Permanent() {
-		t.Fatalf("what may pass is told as permanent: %v", err)
-	}
-	for s := range states {
-		if s.State == GivenUp {
-			if !strings.Contains(s.Detail, "exited with code 3") || !strings.Contains(s.Detail, "tried again at") || len(s.Words) == 0 {
-				t.Errorf("status %+v", s)
-			}
-			break
-		}
-	}
-	if err := p.Probe(t.Context(), ports.Queue); ports.CodeOf(err) != ports.BackendGone || !strings.Contains(err.Error(), "exited with code 3") {
-		t.Errorf("a call meanwhile: %v", err)
-	}
-}
-
-func TestANewFileEndsTheWait(t *testing.T) {
-	t.Parallel()
-	spec := script(t)
-	install(t, spec.Path, "exit 1")
-	p := prepare(t, spec)
-	p.timing.base, p.timing.limit = time.Hour, time.Hour
-	p.Start()
-	if err := p.Await(t.Context()); err == nil {
-		t.Fatal("it started")
-	}
-	install(t, spec.Path, "exec "+self(t)+" "+asPlugin)
-	eventually(t, 5*time.Second, "it runs", func() bool { return p.Status().Running })
-}
-
 func TestStopDuringALaunchEndsIt(t *testing.T) {
 	t.Parallel()
 	p := prepare(t, specOf(t, hclog.NewNullLogger(), "mute"))
@@ -189,21 +152,5 @@ func TestStopDuringALaunchEndsIt(t *testing.T) {
 	}
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("stop took %s", took)
-	}
-}
-
-func TestABackoffDoublesUpToItsLimit(t *testing.T) {
-	t.Parallel()
-	numbers := timing{base: 100 * time.Millisecond, limit: 30 * time.Second}
-	for failures, most := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 9: 25600 * time.Millisecond, 10: 30 * time.Second, 1000: 30 * time.Second} {
-		for range 100 {
-			wait, givenUp := numbers.backoff(failures, false)
-			if wait < most/2 || wait > most || givenUp != (most == numbers.limit) {
-				t.Fatalf("after %d failures: %s, %t", failures, wait, givenUp)
-			}
-		}
-	}
-	if wait, givenUp := numbers.backoff(1, true); wait < numbers.limit/2 || !givenUp {
-		t.Errorf("what can never start: %s, %t", wait, givenUp)
 	}
 }

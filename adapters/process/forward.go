@@ -28,6 +28,9 @@ func forward[T any](ctx context.Context, p *Process, call func(context.Context, 
 	defer cancel()
 	defer context.AfterFunc(gone, cancel)()
 	answer, err := call(joined, c.client)
+	if ports.CodeOf(err) == ports.Deadline {
+		c.doubt()
+	}
 	if err != nil && gone.Err() != nil && ctx.Err() == nil {
 		return answer, ports.Errorf(ports.BackendGone, p.spec.Name, "the plugin died during the call")
 	}

@@ -18,12 +18,13 @@ import (
 )
 
 // launch starts a child and makes it ready: handshake, connection, Describe, Configure. Nothing of a launch that fails is
-// left behind.
-func launch(ctx context.Context, spec *Spec, log hclog.Logger, t *timing) (*child, error) {
-	c, err := begin(ctx, spec, log, t)
+// left behind. slow is told of a step that takes longer than a health check may.
+func launch(ctx context.Context, spec *Spec, log hclog.Logger, t *timing, slow func(step)) (*child, error) {
+	c, err := begin(ctx, spec, log, t, slow)
 	if err != nil {
 		return nil, err
 	}
+	defer t.patient(configuring, slow)()
 	if err := c.configure(ctx, spec, t); err != nil {
 		c.discard(t)
 		return nil, err
@@ -32,7 +33,7 @@ func launch(ctx context.Context, spec *Spec, log hclog.Logger, t *timing) (*chil
 }
 
 // begin starts a child and asks what it is.
-func begin(ctx context.Context, spec *Spec, log hclog.Logger, t *timing) (*child, error) {
+func begin(ctx context.Context, spec *Spec, log hclog.Logger, t *timing, slow func(step)) (*child, error) {
 	path, err := findExecutable(spec.Path)
 	if err != nil {
 		return nil, err
@@ -50,11 +51,13 @@ func begin(ctx context.Context, spec *Spec, log hclog.Logger, t *timing) (*child
 	stopAbort := context.AfterFunc(ctx, p.kill)
 	defer stopAbort()
 
-	c := &child{program: p, log: log, started: time.Now()}
-	at := handshaking
+	c := &child{program: p, log: log, started: time.Now(), doubts: make(chan struct{}, 1)}
+	at, quick := handshaking, t.patient(handshaking, slow)
 	err = c.connect(spec)
+	quick()
 	if err == nil {
 		at = describing
+		defer t.patient(describing, slow)()
 		c.description, err = c.client.Describe(ctx)
 	}
 	if err == nil {
@@ -74,6 +77,12 @@ func begin(ctx context.Context, spec *Spec, log hclog.Logger, t *timing) (*child
 	err = explainLaunch(ctx, p, at, t.start, err)
 	c.discard(t)
 	return nil, err
+}
+
+// patient tells slow about a step, unless the function that it gives is called first.
+func (t *timing) patient(at step, slow func(step)) (done func()) {
+	timer := time.AfterFunc(t.check, func() { slow(at) })
+	return func() { timer.Stop() }
 }
 
 // inspect holds the files of a plugin against what the spec asks of them.
@@ -168,7 +177,7 @@ func Describe(ctx context.Context, spec Spec) (ports.Description, error) {
 	}
 	spec.RunDir = dir.Path()
 	t := usual
-	c, err := begin(ctx, &spec, spec.Logger.Named(filepath.Base(spec.Path)), &t)
+	c, err := begin(ctx, &spec, spec.Logger.Named(filepath.Base(spec.Path)), &t, func(step) {})
 	if err != nil {
 		return ports.Description{}, err
 	}

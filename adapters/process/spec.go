@@ -69,7 +69,11 @@ type Status struct {
 	Starts  int       // children that became ready
 	NextTry time.Time // with Restarting and GivenUp
 	Detail  string    // why it does not run and when it is tried again, or that it has gone silent
-	Words   []string  // the last lines that the last child said before it died
+
+	// How the last child ended that nobody had told to, or why the last launch failed, and when. Kept while the next one runs.
+	Died   string
+	DiedAt time.Time
+	Words  []string // its last lines
 }
 
 // timing holds the numbers of supervision.
@@ -81,10 +85,10 @@ type timing struct {
 	silence   time.Duration // without an answer, after which a child is hung
 	drain     time.Duration // for a child to finish what it began
 	end       time.Duration // for it to exit afterwards; go-plugin itself waits 2 s
-	healthy   time.Duration // of running clears the count of failures
+	healthy   time.Duration // of running, which clears the count of failures
 	base      time.Duration // of the backoff
 	limit     time.Duration // of the backoff
-	look      time.Duration // between two looks at the executable of a dead child
+	look      time.Duration // between two looks at the files of a dead child
 }
 
 var usual = timing{

@@ -114,6 +114,9 @@ func (m *memory) Configure(_ context.Context, c ports.Configuration) error {
 	if slices.Contains(m.habits, "refuse") {
 		return ports.InField(ports.Invalid, "path", "lies outside the data directory")
 	}
+	if slices.Contains(m.habits, "configure-hangs") {
+		select {}
+	}
 	m.name = c.Name
 	return nil
 }
@@ -352,6 +355,11 @@ func alive(pid int) bool {
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(rest, "Z") && syscall.Kill(pid, 0) == nil
+}
+
+func withTimeout(t testing.TB, limit time.Duration) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), limit)
 }
 
 func put(ctx context.Context, p ports.Backend, key string) error {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"holdfast/ports"
 )
 
@@ -13,7 +15,7 @@ import (
 func (p *Process) supervise(ctx context.Context) {
 	defer close(p.finished)
 	defer p.leaveRunDir()
-	failures := 0
+	waits := patience{base: p.timing.base, limit: p.timing.limit, healthy: p.timing.healthy}
 	for ctx.Err() == nil {
 		before := p.spec.look()
 		p.change(func(s *Status) { s.State, s.NextTry = Starting, time.Time{} })
@@ -28,11 +30,9 @@ func (p *Process) supervise(ctx context.Context) {
 		if ctx.Err() != nil {
 			break
 		}
-		if ran >= p.timing.healthy {
-			failures = 0
-		}
-		failures++
-		p.await(ctx, err, failures, ran > 0, before)
+		wait, parked := waits.failed(ran, ports.CodeOf(err).Permanent())
+		p.fail(err, waits.failures, wait, parked)
+		p.await(ctx, wait, before)
 	}
 	p.change(func(s *Status) { s.State, s.NextTry = Stopped, time.Time{} })
 }
@@ -46,7 +46,13 @@ func (p *Process) launch(ctx context.Context) (*child, error) {
 		}
 		p.ownDir, p.spec.RunDir = dir, dir.Path()
 	}
-	return launch(ctx, &p.spec, p.log, &p.timing)
+	return launch(ctx, &p.spec, p.log, &p.timing, func(at step) {
+		p.change(func(s *Status) {
+			if s.State == Starting {
+				s.Detail = "is starting and still waits for " + string(at)
+			}
+		})
+	})
 }
 
 func (p *Process) leaveRunDir() {
@@ -84,7 +90,7 @@ func (p *Process) live(ctx context.Context, c *child) error {
 	p.mu.Unlock()
 	p.log.Info("plugin started", "pid", c.pid(), "kind", c.description.Kind, "version", c.description.Version, "took", time.Since(c.started).Round(time.Millisecond).String())
 	p.change(func(s *Status) {
-		s.State, s.Running, s.PID, s.Version, s.Detail, s.Words = Running, true, c.pid(), c.description.Version, "", nil
+		s.State, s.Running, s.PID, s.Version, s.Detail = Running, true, c.pid(), c.description.Version, ""
 		s.Starts++
 	})
 	p.tellFirst(nil)
@@ -114,11 +120,11 @@ func (p *Process) live(ctx context.Context, c *child) error {
 		p.change(func(s *Status) { s.Running, s.PID, s.Detail = false, 0, "" })
 		return nil
 	}
+	p.change(func(s *Status) { s.Running, s.PID = false, 0 })
 	c.discard(&p.timing)
 	if blame != "" {
-		err = ports.Errorf(ports.BackendGone, "", "the plugin was restarted: %s", blame)
+		err = &obituary{brief: ports.Errorf(ports.BackendGone, "", "the plugin was restarted: %s", blame), words: c.program.words.said()}
 	}
-	p.change(func(s *Status) { s.Running, s.PID = false, 0 })
 	return err
 }
 
@@ -129,23 +135,38 @@ func (p *Process) letGo() {
 	p.mu.Unlock()
 }
 
-// await waits before the next launch: as the backoff says, until Retry, or until the executable is another. A child that
-// ran and died for the first time is followed at once.
-func (p *Process) await(ctx context.Context, why error, failures int, ran bool, before map[string]sight) {
-	wait, givenUp := p.timing.backoff(failures, ports.CodeOf(why).Permanent())
-	if ran && failures == 1 {
-		wait, givenUp = 0, false
-	}
-	next := time.Now().Add(wait)
+// fail tells of a failure: in the status each time, in the log once. What only happens again is for debugging, or a plugin
+// that cannot start would fill the log for as long as nobody cares.
+func (p *Process) fail(why error, failures int, wait time.Duration, parked bool) {
+	now := time.Now()
+	next := now.Add(wait)
 	reason, words := brief(why)
 	p.change(func(s *Status) {
 		s.State, s.NextTry = Restarting, next
 		s.Detail, s.Words = reason+"; tried again at "+next.Format(time.TimeOnly), words
-		if givenUp {
+		s.Died, s.DiedAt = reason, now
+		if parked {
 			s.State = GivenUp
 		}
 	})
-	p.log.Warn("plugin down", "error", reason, "failures", failures, "next_try_in", wait.Round(time.Millisecond).String())
+	if failures == 1 {
+		p.told = "" // it had been healthy
+	}
+	level, message := hclog.Warn, "plugin down"
+	switch told := reason + string(p.Status().State); {
+	case p.told == told:
+		level = hclog.Debug
+	case p.Status().Starts == 0 && p.told == "":
+		level, message = hclog.Error, "plugin does not start; the host serves without it and tries again"
+		p.told = told
+	default:
+		p.told = told
+	}
+	p.log.Log(level, message, "error", reason, "failures", failures, "next_try_in", wait.Round(time.Millisecond).String())
+}
+
+// await waits before the next launch: until Retry, or until there is something new in the place of its files.
+func (p *Process) await(ctx context.Context, wait time.Duration, before map[string]sight) {
 	select { // what was asked before this failure is answered by it
 	case <-p.retry:
 	default:
@@ -164,7 +185,7 @@ func (p *Process) await(ctx context.Context, why error, failures int, ran bool, 
 			return
 		case <-looks.C:
 			if changed(before, p.spec.look()) {
-				p.log.Info("the plugin's file changed")
+				p.log.Info("the plugin's files changed")
 				return
 			}
 		}
