@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"holdfast/internal/config"
 	"holdfast/internal/exitcode"
-	"holdfast/ports"
 )
 
 // doctorCommand is `holdfast doctor`: it looks at everything that has to be right, and says what to do about what is not.
@@ -50,6 +48,7 @@ func (doctorCommand) Run(in *invocation) error {
 	} else {
 		c.config(cfg)
 		c.data(cfg)
+		c.lock(cfg)
 		c.plugins(cfg)
 	}
 	if err == nil || in.Server != "" {
@@ -110,50 +109,6 @@ func (c *checkup) data(cfg *config.Config) {
 	default:
 		c.foundf(fine, "disk", "%s free", sizeText(free))
 	}
-}
-
-// plugins asks every backend's plugin what it is. A follower's plugin that does not start fails, too: the host would serve
-// without it, but the copy that somebody wanted is not made.
-func (c *checkup) plugins(cfg *config.Config) {
-	files := map[*config.Backend]error{}
-	for _, b := range cfg.Backends {
-		files[b] = pluginFault(b.Plugin)
-	}
-	startable := slices.DeleteFunc(slices.Clone(cfg.Backends), func(b *config.Backend) bool { return files[b] != nil })
-	answers := c.in.askAll(cfg, startable, waitForAll)
-	tables := map[*config.Backend][]ports.Option{}
-	for _, b := range cfg.Backends {
-		what, d := "plugin "+b.Name, answers[b]
-		if files[b] != nil {
-			c.foundf(fails, what, "%v", files[b])
-			continue
-		}
-		if d.err != nil {
-			c.foundf(fails, what, "%s does not start: %v", b.Plugin, d.err)
-			continue
-		}
-		if _, diags := checkedOne(cfg, b, d.Description); diags.HasErrors() {
-			c.mistake(what, cfg.Err(diags))
-			continue
-		}
-		tables[b] = d.Options
-		c.foundf(fine, what, "%s", strings.TrimSpace(d.Kind+" "+d.Version))
-	}
-	if err := cfg.Err(cfg.CheckPlaces(tables)); err != nil {
-		c.mistake("places", err)
-	}
-}
-
-// pluginFault says why a plugin cannot even be tried.
-func pluginFault(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w; build the plugins, or set plugin_dir or plugin", err)
-	case info.IsDir() || info.Mode()&0o111 == 0:
-		return fmt.Errorf("%s is not executable; chmod +x", path)
-	}
-	return nil
 }
 
 // mistake tells of a mistake in the configuration in one line.

@@ -134,6 +134,7 @@ func health(p *process.Process) func() core.Health {
 		s := p.Status()
 		return core.Health{
 			Running: s.Running, PID: s.PID, Starts: s.Starts, GivenUp: s.State == process.GivenUp, Detail: s.Detail, Words: s.Words,
+			Died: s.Died, DiedAt: s.DiedAt,
 		}
 	}
 }

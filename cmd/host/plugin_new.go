@@ -53,7 +53,7 @@ func (c pluginNew) Run(in *invocation) error {
 // nextSteps are the commands that lead from a new project to a certified backend.
 func nextSteps(name, lang, dir string) []string {
 	plugin := map[string]string{
-		templates.Go: "./" + before + name, templates.Node: "node plugin.js", templates.Python: "python3 plugin.py",
+		templates.Go: "./" + before + name, templates.Node: "./plugin.js", templates.Python: "./plugin.py",
 	}[lang]
 	steps := []string{"cd " + dir}
 	switch lang {
@@ -62,7 +62,7 @@ func nextSteps(name, lang, dir string) []string {
 	case templates.Node:
 		steps = append(steps, "npm install")
 	case templates.Python:
-		steps = append(steps, "# python3-grpcio and python3-protobuf are needed, from your system or from pip")
+		steps = append(steps, "python3 -c 'import grpc, google.protobuf'   # it needs both, from your system or from pip")
 	}
 	return append(steps, "holdfast plugin check "+plugin, "holdfast plugin explain "+plugin+"   # prints the block for holdfast.hcl")
 }
