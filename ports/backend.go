@@ -92,8 +92,9 @@ type LocalStore interface {
 
 	// Commit submits a batch; batches take effect in the order of calls, each whole or not at all. A batch whose Through
 	// the store has passed already is a late twin: it changes nothing and gets the decisions of the first time. A batch
-	// whose After is not the store's position is refused with Conflict. It returns as soon as the batch has its place in
-	// the order; ctx bounds only that.
+	// whose After is not the store's position is refused with Conflict, and so is one whose Epoch is not the newest that the
+	// store was opened with: another host, or a copy of this one, has opened it since. It returns as soon as the batch has
+	// its place in the order; ctx bounds only that.
 	Commit(ctx context.Context, b CommitBatch) (Pending, error)
 
 	// Changes tells what changed after a position, which must be one of this store's: one whose Epoch it does not know for
@@ -285,7 +286,7 @@ const (
 type Batch struct {
 	Family   Family
 	Rows     []Row
-	Position *Position // stored with the rows when all are in; nil leaves the stored one
+	Position *Position // stored with the rows when all are in; nil leaves the stored one; a local store that was opened ignores it and After
 	// After is what the store's own position must be, as it answered it or was told it last; a store that is elsewhere, an
 	// older copy or another one, refuses the batch whole with Conflict in FieldPosition. nil: it is not asked.
 	After *Position
@@ -299,7 +300,8 @@ type Applied struct {
 	Done int
 }
 
-// PruneQuery asks to remove records that are finished, or manifests that ended, before a time.
+// PruneQuery asks to remove finished records that ended before a time, without a trace. A record ended at the first of
+// LastEventAt, CompletedAt and EnqueuedAt (a manifest: StopTime, StartTime) that is a time; one without any stays.
 type PruneQuery struct {
 	Before time.Time
 	Limit  int // records (an item with its events and attempts is one) at most in this call; 0 means 500

@@ -39,6 +39,10 @@ var commitCases = []Case{{
 	Must: "batches that were sent ahead behind one that was refused miss their predecessor and are refused with conflict; none of them changes anything",
 	Run:  commitBehindAGap,
 }, {
+	Topic: "commit", Name: "older-epoch", Needs: needLocal, Of: []ports.Family{ports.Queue},
+	Must: "a batch of an epoch that is not the newest which the store was opened with is refused with conflict and changes nothing: another host, or a copy of this one, has opened it since",
+	Run:  commitOlderEpoch,
+}, {
 	Topic: "commit", Name: "twin", Needs: needLocal, Of: []ports.Family{ports.Queue},
 	Must: "a batch whose Through the store has passed changes nothing and gets the decisions of the first time, also where it is cut otherwise, and after a close",
 	Run:  commitTwin,

@@ -63,6 +63,28 @@ func commitBehindAGap(c *C) {
 	l.isAt(ports.Queue, 1)
 }
 
+func commitOlderEpoch(c *C) {
+	l := local(c)
+	l.commit(upsertOf("a", `{"N":1}`))
+	late := l.batch(patchOf("a", `{"N":2}`))
+	refused := func(since string) {
+		if _, err := l.try(late); ports.CodeOf(err) != ports.Conflict {
+			c.Errorf("a batch of the epoch %q is answered %s after %s opened the store, want conflict", late.Epoch, faultText(err), since)
+		}
+		row, err := l.store.Item(c.Ctx, "a")
+		if err != nil || bodyDifference(ports.KindItem, row.Body, []byte(`{"N":1}`)) != "" {
+			c.Errorf("after it the item is %s, %s", row.Body, faultText(err))
+		}
+	}
+	l.second()
+	refused("another host")
+	l.seqs[ports.Queue] = 1
+	l.start(nil)
+	refused("a copy of the host")
+	l.commit(patchOf("a", `{"N":3}`))
+	l.isAt(ports.Queue, 2)
+}
+
 func commitTwin(c *C) {
 	l := local(c)
 	b := l.batch(
