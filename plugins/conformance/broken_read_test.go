@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -144,7 +145,7 @@ var readDefects = []defect{
 					return page, err
 				}
 				return resorted(page, func(a, b ports.Row) int {
-					return strings.Compare(string(value(members(a.Body), "Priority")), string(value(members(b.Body), "Priority")))
+					return bytes.Compare(value(members(a.Body), "Priority"), value(members(b.Body), "Priority"))
 				}), err
 			}}
 		},

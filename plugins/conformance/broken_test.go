@@ -146,7 +146,7 @@ type defect struct {
 
 func TestTheSuiteFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	defects := slices.Concat(putDefects, readDefects, lifeDefects, localDefects)
+	defects := slices.Concat(putDefects, bytesDefects, readDefects, lifeDefects, localDefects)
 	var meant []string
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"holdfast/ports"
 )
 
+// How many records there are, as far as the backend can tell.
+
 // has says whether records of a kind can be put and read.
 func (c *C) has(kind ports.Kind) bool { return slices.Contains(c.kinds(), kind) }
 
@@ -45,21 +47,4 @@ func (c *C) countIs(kind ports.Kind, want map[ports.Kind]int64, rows []ports.Row
 		return // the topic of lists says so
 	}
 	c.Errorf("the list of kind %s has %d, want %d: %q (%s)", kind, len(rows), want[kind], names(rows), faultText(err))
-}
-
-// items and manifests page through lists.
-func (c *C) items(b ports.Backend, q ports.ItemQuery) pages {
-	reader := powerOf[ports.ItemReader](c, b)
-	return func(after *ports.Cursor, limit int) (ports.Page, error) {
-		q.After, q.Limit = after, limit
-		return reader.Items(c.Ctx, q)
-	}
-}
-
-func (c *C) manifests(b ports.Backend, q ports.ManifestQuery) pages {
-	reader := powerOf[ports.ManifestReader](c, b)
-	return func(after *ports.Cursor, limit int) (ports.Page, error) {
-		q.After, q.Limit = after, limit
-		return reader.Manifests(c.Ctx, q)
-	}
 }

@@ -117,12 +117,6 @@ func listsItems(c *C) {
 	c.hasOrder("all items", rows, func(desc bool) pages { return c.items(c.Backend(), ports.ItemQuery{Desc: desc}) })
 }
 
-func listsManifests(c *C) {
-	rows := c.spread(ports.KindManifest)
-	c.put(rows...)
-	c.hasOrder("all manifests", rows, func(desc bool) pages { return c.manifests(c.Backend(), ports.ManifestQuery{Desc: desc}) })
-}
-
 func filtersItems(c *C) {
 	var rows []ports.Row
 	for i := range 60 {

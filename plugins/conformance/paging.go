@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (c *C) shelf(kind ports.Kind, n int, into ...ports.Backend) []ports.Row {
 		rows = append(rows, c.book(kind, i, i/4))
 	}
 	shuffled := slices.Clone(rows)
-	slices.SortFunc(shuffled, func(a, b ports.Row) int { return strings.Compare(string(shuffle(a)), string(shuffle(b))) })
+	slices.SortFunc(shuffled, func(a, b ports.Row) int { return bytes.Compare(shuffle(a), shuffle(b)) })
 	for _, b := range into {
 		c.putInto(b, shuffled...)
 	}
@@ -231,12 +232,12 @@ func pagesAreCut(c *C) {
 	}
 	got, err := walk(c, 100, func(after *ports.Cursor, limit int) (ports.Page, error) {
 		page, err := list(after, limit)
-		bytes := 0
+		total := 0
 		for _, r := range page.Rows {
-			bytes += len(r.Body)
+			total += len(r.Body)
 		}
-		if bytes > ports.MaxPageBytes && len(page.Rows) > 1 {
-			c.Errorf("a page has %d bytes of bodies, the limit is %d", bytes, ports.MaxPageBytes)
+		if total > ports.MaxPageBytes && len(page.Rows) > 1 {
+			c.Errorf("a page has %d bytes of bodies, the limit is %d", total, ports.MaxPageBytes)
 		}
 		return page, err
 	})

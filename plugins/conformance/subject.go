@@ -55,9 +55,9 @@ func (s *Subject) limit(c *Case) time.Duration {
 }
 
 // InProcess judges a backend of this process. Close stands for its end; nothing stands for its death.
-func InProcess(make func() ports.Backend) Subject {
+func InProcess(fresh func() ports.Backend) Subject {
 	return Subject{Open: func(ctx context.Context, c ports.Configuration) (ports.Backend, error) {
-		b := make()
+		b := fresh()
 		if configurer, has := b.(ports.Configurer); has {
 			if err := configurer.Configure(ctx, c); err != nil {
 				return nil, err

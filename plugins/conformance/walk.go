@@ -57,3 +57,20 @@ func names(rows []ports.Row) []string {
 	}
 	return list
 }
+
+// items and manifests page through lists.
+func (c *C) items(b ports.Backend, q ports.ItemQuery) pages {
+	reader := powerOf[ports.ItemReader](c, b)
+	return func(after *ports.Cursor, limit int) (ports.Page, error) {
+		q.After, q.Limit = after, limit
+		return reader.Items(c.Ctx, q)
+	}
+}
+
+func (c *C) manifests(b ports.Backend, q ports.ManifestQuery) pages {
+	reader := powerOf[ports.ManifestReader](c, b)
+	return func(after *ports.Cursor, limit int) (ports.Page, error) {
+		q.After, q.Limit = after, limit
+		return reader.Manifests(c.Ctx, q)
+	}
+}
