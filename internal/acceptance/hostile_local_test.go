@@ -73,6 +73,7 @@ func TestAFaultyLocalStoreLosesNothing(t *testing.T) {
 			for _, c := range all {
 				c.mend(t)
 			}
+			awaitBack(t, all)
 			for _, c := range all {
 				c.judge(t)
 			}
@@ -87,9 +88,9 @@ type court struct {
 	host    *e2e.Host
 	live    *e2e.Workload
 	reads   *readers
-	began   time.Time
-	toldAt  time.Time
-	text    string
+	text    string // what the status tells
+
+	toldAt, mendedAt, backAt time.Time
 }
 
 func open(t *testing.T, tr trial) *court {
@@ -106,7 +107,6 @@ func (c *court) goWrong(t *testing.T) {
 	c.reads = startReaders(t, c.host, 1)
 	c.reads.away = true
 	c.live = e2e.StartWorkload(t, c.host.Client(), 200*time.Millisecond)
-	c.began = time.Now()
 	if err := c.program.Begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -158,6 +158,7 @@ func awaitTold(t *testing.T, all []*court) {
 // mend ends the fault.
 func (c *court) mend(t *testing.T) {
 	t.Helper()
+	c.mendedAt = time.Now()
 	if !c.mended {
 		if err := c.program.End(); err != nil {
 			t.Fatal(err)
@@ -173,12 +174,57 @@ func (c *court) mend(t *testing.T) {
 	}
 }
 
+// backIn is how long a store may take that is well again: until its next start, or until its silent process is replaced.
+func (c *court) backIn() time.Duration {
+	switch {
+	case c.shows > 0 && c.fault != hostile.ExitLater: // it froze, and may have just begun to
+		return unready + backIn
+	case !c.mended:
+		return 2 * backIn // a plugin that died often is started ever more slowly
+	}
+	return backIn
+}
+
+const backIn = 5 * time.Second
+
+// awaitBack waits until every store has what waits for it.
+func awaitBack(t *testing.T, all []*court) {
+	t.Helper()
+	for waits := true; waits; {
+		waits = false
+		for _, c := range all {
+			if !c.backAt.IsZero() {
+				continue
+			}
+			s, err := c.host.Status(t.Context())
+			backlog := uint64(0)
+			for _, f := range s.Families {
+				backlog += f.Backlog
+			}
+			switch {
+			case err == nil && s.Ready && s.Backends[0].State == "bootstrapped" && backlog == 0:
+				c.backAt = time.Now()
+			case time.Since(c.mendedAt) > 4*backIn+unready:
+				t.Fatalf("%s: the store does not come back: %v %+v", c.fault, err, s)
+			default:
+				waits = true
+			}
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+	for _, c := range all {
+		if took := c.backAt.Sub(c.mendedAt); took > c.backIn()+busy {
+			t.Errorf("%s: the store came back after %s", c.fault, took)
+		}
+	}
+}
+
 // judge waits until the store has everything, and holds it against what was acknowledged.
 func (c *court) judge(t *testing.T) {
 	t.Helper()
-	from := time.Now()
-	c.live.Client.Settle(t)
-	recovered := time.Since(from)
 	c.live.End()
 	c.live.Client.Settle(t)
 	c.reads.end(t)
@@ -190,7 +236,7 @@ func (c *court) judge(t *testing.T) {
 	}
 	if list := must(t, c.host, "unsettled", "list"); len(c.live.Failures) == 0 {
 		t.Logf("%s: %d writes, %d deferred, slowest %s; %d reads, slowest %s; there again after %s; %.100s", c.fault, c.live.Writes, c.live.Deferred,
-			c.live.Slowest.Round(time.Millisecond), c.reads.n, c.reads.slowest.Round(time.Millisecond), recovered.Round(time.Millisecond), list)
+			c.live.Slowest.Round(time.Millisecond), c.reads.n, c.reads.slowest.Round(time.Millisecond), c.backAt.Sub(c.mendedAt).Round(time.Millisecond), list)
 	}
 	c.live.Check()
 	if s := passed(t, c.host); lost(s) != 0 {

@@ -52,6 +52,7 @@ const (
 	CloseStreams Fault = "close-streams" // closes its three streams
 	FillDisk     Fault = "fill-disk"     // fills a folder beside its file
 	ManyFiles    Fault = "many-files"    // holds as many files open as it may
+	Unlink       Fault = "unlink"        // takes its own socket away, and the folder of it
 	Litter       Fault = "litter"        // leaves sockets and folders where its own socket is, and dies
 )
 

@@ -22,6 +22,7 @@ var deeds = map[hostile.Fault]func(hostile.Program){
 	hostile.CloseStreams: func(hostile.Program) { closeStreams() },
 	hostile.FillDisk:     func(self hostile.Program) { fill(self.Path + ".fill") },
 	hostile.ManyFiles:    func(hostile.Program) { hold() },
+	hostile.Unlink:       func(hostile.Program) { _ = os.RemoveAll(os.Getenv("PLUGIN_UNIX_SOCKET_DIR")) },
 	hostile.Litter:       func(hostile.Program) { litter(os.Getenv("PLUGIN_UNIX_SOCKET_DIR")) },
 }
 
