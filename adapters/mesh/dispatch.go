@@ -31,7 +31,9 @@ func (h *Hub) carry(ctx, asked context.Context, w *work) (ports.WorkAnswer, erro
 	if err := context.Cause(asked); err != nil {
 		return ports.WorkAnswer{}, ports.Wrap(ports.CodeOf(err), "mesh", err)
 	}
-	w.timeout, w.answered = time.Until(deadline), make(chan struct{})
+	if w.answered = make(chan struct{}); w.timeout == 0 {
+		w.timeout = time.Until(deadline)
+	}
 	var err error
 	h.step(func(now time.Time) {
 		if h.closed {
@@ -45,21 +47,27 @@ func (h *Hub) carry(ctx, asked context.Context, w *work) (ports.WorkAnswer, erro
 	}
 	select {
 	case <-w.answered:
-		return w.answer.WorkAnswer, w.answer.err
-	case <-asked.Done():
-		h.step(func(now time.Time) {
-			if w.state == waiting || w.state == handed {
-				h.works.giveUp(w, h.tooLate(asked, w), now)
-			}
-		})
-	}
-	select {
-	case <-w.answered:
 	case <-ctx.Done():
-		h.step(func(now time.Time) { h.works.giveUp(w, h.tooLate(ctx, w), now) })
-		<-w.answered
+		h.giveUp(ctx, w, sent)
+	case <-asked.Done():
+		h.giveUp(asked, w, handed)
+		select {
+		case <-w.answered:
+		case <-ctx.Done():
+			h.giveUp(ctx, w, sent)
+		}
 	}
+	<-w.answered
 	return w.answer.WorkAnswer, w.answer.err
+}
+
+// giveUp ends a work for its caller, if it has come no further than a state.
+func (h *Hub) giveUp(why context.Context, w *work, most state) {
+	h.step(func(now time.Time) {
+		if w.state <= most {
+			h.works.giveUp(w, h.tooLate(why, w), now)
+		}
+	})
 }
 
 // enqueue takes a work in; its enqueuing is recorded before anything else of it. It is called in a step.

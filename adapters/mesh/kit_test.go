@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 )
 
@@ -232,4 +233,21 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// logTo is a logger that writes everything into a text.
+func logTo(text *strings.Builder) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: &locked{text: text}})
+}
+
+// locked is a text that many may write.
+type locked struct {
+	mu   sync.Mutex
+	text *strings.Builder
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
 }

@@ -236,13 +236,13 @@ func (h *Hub) dispatch(c *call) {
 		refuseDispatch(c.w, err)
 		return
 	}
-	w, timeout, err := h.order(text, c.who)
+	w, err := h.order(text, c.who)
 	done()
 	if err != nil {
 		refuseDispatch(c.w, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
 	defer cancel()
 	answer, err := h.carry(ctx, c.r.Context(), w)
 	switch {
@@ -257,9 +257,8 @@ func (h *Hub) dispatch(c *call) {
 }
 
 // order reads what an outside caller wants done.
-func (h *Hub) order(text []byte, who visitor) (*work, time.Duration, error) {
-	w := &work{patient: true}
-	timeout, match := usualTimeout, false
+func (h *Hub) order(text []byte, who visitor) (*work, error) {
+	w, match := &work{patient: true, timeout: usualTimeout}, false
 	_ = ports.ScanObject(text, maxFrameDepth, func(name, value []byte) error { // body checked it
 		switch string(name) {
 		case `"Capability"`:
@@ -274,13 +273,13 @@ func (h *Hub) order(text []byte, who visitor) (*work, time.Duration, error) {
 			match = string(value) == "true"
 		case `"TimeoutMs"`:
 			if ms := wholeNumber(value, 0); ms > 0 {
-				timeout = min(time.Duration(ms)*time.Millisecond, maxTimeout)
+				w.timeout = min(time.Duration(ms)*time.Millisecond, maxTimeout)
 			}
 		}
 		return nil
 	})
 	if w.Capability == "" {
-		return nil, 0, ports.InField(ports.Invalid, "Capability", "is missing")
+		return nil, ports.InField(ports.Invalid, "Capability", "is missing")
 	}
 	w.Class = ports.ClassLive
 	if h.record.keeps(w.Capability) {
@@ -288,7 +287,7 @@ func (h *Hub) order(text []byte, who visitor) (*work, time.Duration, error) {
 	}
 	var err error
 	h.look(func() { err = h.address(w, match) })
-	return w, timeout, err
+	return w, err
 }
 
 // address finds whom a work is for. An affinity key that is the Name of a beacon means that beacon, if it offers the
