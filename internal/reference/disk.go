@@ -44,6 +44,7 @@ type half struct {
 	held     map[place]*held
 	gone     map[place]ports.Change // tombstones
 	graves   []place                // those of gone, oldest first; a place may stand here more often than it is gone
+	room     int                    // how many tombstones are kept; then the oldest go
 	dropped  map[string]uint64      // of each host, the highest Seq of a tombstone that was let go
 	hosts    map[string]*host
 	position *ports.Position // as the last Put left it
@@ -60,7 +61,7 @@ type disk struct {
 func newDisk() *disk {
 	d := &disk{storeID: rand.Text(), nonces: map[string]string{}, halves: map[ports.Family]*half{}}
 	for _, f := range ports.Families {
-		d.halves[f] = &half{held: map[place]*held{}, gone: map[place]ports.Change{}, dropped: map[string]uint64{}, hosts: map[string]*host{}}
+		d.halves[f] = &half{room: maxGraves, held: map[place]*held{}, gone: map[place]ports.Change{}, dropped: map[string]uint64{}, hosts: map[string]*host{}}
 	}
 	return d
 }
@@ -98,7 +99,7 @@ func (h *half) set(at place, record *held) {
 	h.held[at] = record
 }
 
-// maxGraves is how many tombstones of a family are kept; then the oldest go.
+// maxGraves is how many tombstones of a family are kept.
 const maxGraves = 1_000_000
 
 // remove takes a record away. Only what is removed by its own key leaves a tombstone.
@@ -113,7 +114,7 @@ func (h *half) remove(at place, change ports.Change) {
 	}
 	h.gone[at] = change
 	h.graves = append(h.graves, at)
-	for len(h.gone) > maxGraves {
+	for len(h.gone) > h.room {
 		oldest := h.graves[0]
 		h.graves = h.graves[1:]
 		if c, gone := h.gone[oldest]; gone && !slices.Contains(h.graves, oldest) {

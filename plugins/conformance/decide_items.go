@@ -63,6 +63,14 @@ var itemRows = []decided{
 		item: `{"WorkItemHash":"w","Priority":1.0,"Settings":{"a": 1}}`, changed: 2,
 	},
 	{
+		name: "item-odd", must: "members that are merged keep their bytes, whatever they are: what a patch does not give stays as it was spelled",
+		writes: []write{
+			stored(upsertW(`{"WorkItemHash":"w","Status":5,"Priority":"high","Health":1.50,"QueueWaitMs":12345678901234567890,"LastError":"\u0061\/\u0000\ud800","CancelRequested":null,"Settings":{"a":1,"a":2},"$raw":{"Status":"x"},"$absent":["RunID"],"Extra":"e","a.b":[1e0]}`)),
+			stored(patchW(`{"RunID":"\u0072","TimeoutMs":1.0,"a.b":[1E0],"":0}`)), stored(again(upsertW(`{"WorkItemHash":"w","CancelRequested":true,"Status":"Complete","RunID":"other"}`))),
+		},
+		item: `{"WorkItemHash":"w","Status":5,"Priority":"high","Health":1.50,"QueueWaitMs":12345678901234567890,"LastError":"\u0061\/\u0000\ud800","CancelRequested":true,"Settings":{"a":1,"a":2},"$raw":{"Status":"x"},"$absent":["RunID"],"Extra":"e","a.b":[1E0],"RunID":"\u0072","TimeoutMs":1.0,"":0}`, changed: 3,
+	},
+	{
 		name: "update-present", must: "an update of a present item does what an upsert does",
 		writes: []write{
 			stored(upsertW(`{"WorkItemHash":"w","Status":"Pending","Priority":1}`)), stored(patchW(`{"Status":"Complete","New":{}}`)),

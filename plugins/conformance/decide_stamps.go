@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"holdfast/ports"
@@ -25,6 +26,10 @@ var decideStampCases = []Case{{
 	Topic: "decide", Name: "replayed", Needs: needLocal, Of: []ports.Family{ports.Queue},
 	Must: "an entry that replays a set-aside one has its place by the Seq of that one (Again) in OrderKey, and its own Seq in Change",
 	Run:  replayed,
+}, {
+	Topic: "decide", Name: "keys-apart", Needs: needLocal, Of: ports.Families,
+	Must: "keys and GUIDs are compared byte for byte: case, white space, accents and their compositions tell records apart",
+	Run:  keysApart,
 }, {
 	Topic: "decide", Name: "merge-limit", Needs: needLocal, Of: []ports.Family{ports.Queue}, Large: true,
 	Must: "a record of 64 MiB is taken; a merge that makes a row larger is refused as too_large with the limit and the size, and leaves the row as it was",
@@ -135,6 +140,28 @@ func replayed(c *C) {
 	}
 	if got := strings.Join(order, " "); got != "first second third fourth" {
 		c.Errorf("the events are in the order %s, want first second third fourth", got)
+	}
+}
+
+func keysApart(c *C) {
+	l := local(c)
+	keys := []string{"w", "W", "w ", " w", "w\t", "\u00e9", "e\u0301", "\u212b", "\u00c5", "1", "01", "1.0", "w%", "w_", "\U0001f600", "\ufffd"}
+	for i, key := range keys {
+		for what, d := range map[string][]ports.Decision{
+			"a patch": l.commit(patchOf(key, `{}`)), "a removal": l.commit(removalOf(key)),
+		} {
+			if d[0].Outcome != ports.Missing && d[0].Outcome != ports.AlreadyAbsent {
+				c.Errorf("%s of %q, which is not there, is decided %s: it is taken for one of %q", what, key, told(d), keys[:i])
+			}
+		}
+		text := string(ports.AppendQuoted(nil, key))
+		d := append(l.commit(upsertOf(key, `{"WorkItemHash":`+text+`}`), guided(eventOf("w", "g"+key, `{"EventGUID":`+string(ports.AppendQuoted(nil, "g"+key))+`}`)), attemptOf(key, 1, `{}`)), l.commit(manifestOf(key, `{"Hash":`+text+`}`))...)
+		if got := outcomes(d); slices.ContainsFunc(got, func(o ports.Outcome) bool { return o != ports.Stored }) {
+			c.Errorf("the records of key %q are decided %s, want all stored: they are taken for those of one of %q", key, told(d), keys[:i])
+		}
+	}
+	if rows := everyRow(c, l.store, keys...); len(rows) != 4*len(keys) {
+		c.Errorf("there are %d records of %d keys, want %d", len(rows), len(keys), 4*len(keys))
 	}
 }
 
