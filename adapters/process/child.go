@@ -22,7 +22,7 @@ type child struct {
 	program     *program
 	host        *plugin.Client
 	conn        *grpc.ClientConn
-	client      *wire.Client
+	client      wire.Remote
 	description ports.Description
 	started     time.Time
 	socketDir   string
@@ -31,7 +31,7 @@ type child struct {
 }
 
 func (c *child) makeRunner(log hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
-	c.socketDir = socketDir
+	c.socketDir, c.program.out.folder = socketDir, socketDir
 	return runnerOf(c.program, c.log.GetLevel())(log, cmd, socketDir)
 }
 

@@ -41,7 +41,7 @@ func findExecutable(path string) (string, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Lstat(path); err == nil {
-			return "", unusable(path, "is a link to a file that does not exist")
+			return "", unusable(path, "is a link to a file that does not exist; install the plugin there, or name its place with `plugin = \"PATH\"`")
 		}
 		return "", unusable(path, "does not exist; install the plugin there, or name its place with `plugin = \"PATH\"`")
 	case errors.Is(err, fs.ErrPermission):
@@ -51,9 +51,9 @@ func findExecutable(path string) (string, error) {
 	case info.IsDir():
 		return "", unusable(path, "is a folder; name the executable in it")
 	case !info.Mode().IsRegular():
-		return "", unusable(path, "is no ordinary file")
+		return "", unusable(path, "is no ordinary file; name an executable")
 	case info.Size() == 0:
-		return "", unusable(path, "is an empty file")
+		return "", unusable(path, "is an empty file; install the plugin anew")
 	case info.Mode()&0o111 == 0:
 		return "", unusable(path, "is not executable; try: chmod +x %s", path)
 	}
@@ -69,7 +69,7 @@ func explainStart(path string, err error) error {
 	case errors.Is(err, syscall.ENOEXEC):
 		return explainFormat(path)
 	case errors.Is(err, fs.ErrNotExist):
-		return unusable(path, "cannot be started because %s does not exist", interpreterOf(path))
+		return unusable(path, "cannot be started because %s", missingFor(path))
 	case errors.Is(err, fs.ErrPermission):
 		return unusable(path, "may not be started: permission denied; this user needs the x permission on it, and its file system must not be mounted noexec")
 	case errors.Is(err, syscall.ETXTBSY):
@@ -104,15 +104,15 @@ func explainFormat(path string) error {
 	return unusable(path, "is no program; a script needs a first line such as \"#!/usr/bin/env node\"")
 }
 
-// interpreterOf gives what a file that exists needs and does not find: the program of its first line, or its loader.
-func interpreterOf(path string) string {
+// missingFor says what a file that exists needs and does not find: the program of its first line, or its loader.
+func missingFor(path string) string {
 	first, _, _ := bytes.Cut(headOf(path), []byte("\n"))
 	if line, script := bytes.CutPrefix(first, []byte("#!")); script {
 		if fields := strings.Fields(string(line)); len(fields) > 0 {
-			return "its interpreter " + shown(fields[0])
+			return "its interpreter " + shown(fields[0]) + " does not exist; install it, or correct the script's first line"
 		}
 	}
-	return "the dynamic loader that it was built for"
+	return "the loader that it was linked for does not exist; install the plugin that was built for this system, or one that is linked statically"
 }
 
 func headOf(path string) []byte {

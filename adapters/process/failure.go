@@ -41,16 +41,16 @@ func explainLaunch(ctx context.Context, p *program, at step, limit time.Duration
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ports.Wrap(ports.Canceled, "launch", context.Canceled)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		e = about(p, ports.Unavailable, "gave no answer to "+string(at)+" within "+limit.String())
+		e = about(p, ports.Unavailable, "gave no answer to "+string(at)+" within "+limit.String()+seeMore(p, said))
 		if at == handshaking {
-			e = about(p, ports.Unavailable, "printed no handshake within "+limit.String()+describeNoise(noise))
+			e = about(p, ports.Unavailable, "printed no handshake within "+limit.String()+describeNoise(noise)+seeMore(p, said))
 		}
 	case p.judged():
 		e = about(p, ports.Full, p.ending())
 	case p.dead() && at == handshaking && strings.Contains(strings.Join(said, "\n"), strangerText):
-		e = about(p, ports.Invalid, "is a plugin of another program: it does not know the cookie of holdfast's backends")
+		e = about(p, ports.Invalid, "is a plugin of another program: it does not know the cookie of holdfast's backends; name one of holdfast's")
 	case p.dead():
-		e = about(p, ports.Unavailable, p.ending()+" before "+string(at)+describeNoise(noise))
+		e = about(p, ports.Unavailable, p.ending()+" before "+string(at)+describeNoise(noise)+seeMore(p, said))
 	default:
 		known := ports.AsError(err)
 		e = about(p, known.Code, "refused "+string(at)+": "+known.Message)
@@ -61,6 +61,14 @@ func explainLaunch(ctx context.Context, p *program, at step, limit time.Duration
 		e.Field = "plugin"
 	}
 	return &obituary{brief: e, words: said}
+}
+
+// seeMore is the next step where a plugin did not say what is wrong.
+func seeMore(p *program, said []string) string {
+	if len(said) > 0 {
+		return ""
+	}
+	return "; it said nothing on stderr, see what it does with: holdfast plugin check " + p.path
 }
 
 func about(p *program, code ports.Code, message string) *ports.Error {

@@ -24,30 +24,39 @@ func TestAPluginThatDoesNotStartIsToldForWhatItIs(t *testing.T) {
 		text  string
 	}{
 		{"exit", ports.Unavailable, "PATH exited with code 3 before its handshake; its last lines:\n  cannot find my tape"},
-		{"only-banner", ports.Unavailable, `PATH exited with code 0 before its handshake; it printed "*** TAPE 1.0 ***" to stdout instead`},
+		{"killed", ports.Unavailable, "PATH was ended by signal 9 (killed) before its handshake; it said nothing on stderr, see what it does with: holdfast plugin check PATH"},
+		{"only-banner", ports.Unavailable, `PATH exited with code 0 before its handshake; it printed "*** TAPE 1.0 ***" to stdout instead; it said nothing on stderr, see what it does with: holdfast plugin check PATH`},
 		{"flood", ports.Invalid, "plugin: PATH printed more than 64 KiB to stdout and no handshake among it; a plugin logs to stderr"},
-		{"protocol-2", ports.Invalid, "plugin: PATH speaks protocol 2, this holdfast speaks 1; install the plugin that belongs to this holdfast"},
 		{"tcp", ports.Invalid, "plugin: PATH listens on tcp, where every user of the machine could call it; a backend listens on a unix socket in $PLUGIN_UNIX_SOCKET_DIR"},
 		{"netrpc", ports.Invalid, `plugin: PATH speaks "netrpc", a backend speaks grpc`},
 		{"long-socket", ports.Invalid, "plugin: PATH listens on a socket whose path has 111 bytes, the limit is 107; give the socket a shorter name"},
-		{"stranger", ports.Invalid, "plugin: PATH is a plugin of another program: it does not know the cookie of holdfast's backends; its last lines:\n  This binary is a plugin. These are not meant to be executed directly."},
-		{"mute", ports.Unavailable, "PATH printed no handshake within 1s"},
-		{"describe-hangs", ports.Unavailable, "PATH gave no answer to Describe within 1s"},
+		{"elsewhere", ports.Invalid, "plugin: PATH listens on /tmp/x; a backend listens on a unix socket in $PLUGIN_UNIX_SOCKET_DIR, which is DIR"},
+		{"stranger", ports.Invalid, "plugin: PATH is a plugin of another program: it does not know the cookie of holdfast's backends; name one of holdfast's; its last lines:\n  This binary is a plugin. These are not meant to be executed directly."},
+		{"mute", ports.Unavailable, "PATH printed no handshake within 1s; it said nothing on stderr, see what it does with: holdfast plugin check PATH"},
+		{"describe-hangs", ports.Unavailable, "PATH gave no answer to Describe within 1s; it said nothing on stderr, see what it does with: holdfast plugin check PATH"},
+		{"configure-hangs", ports.Unavailable, "PATH gave no answer to Configure within 1s; it said nothing on stderr, see what it does with: holdfast plugin check PATH"},
 		{"refuse", ports.Invalid, "configure: path: lies outside the data directory"},
 	} {
 		t.Run(c.habit, func(t *testing.T) {
 			t.Parallel()
 			spec := specOf(t, hclog.NewNullLogger(), c.habit)
 			numbers := quick
-			if c.habit == "mute" || c.habit == "describe-hangs" {
+			switch c.habit {
+			case "mute", "describe-hangs":
 				numbers.start = time.Second
+			case "configure-hangs":
+				numbers.configure = time.Second
 			}
 			child, err := launch(t.Context(), &spec, spec.Logger, &numbers, func(step) {})
 			if err == nil {
 				child.discard(&numbers)
 				t.Fatal("it started")
 			}
-			if got := strings.ReplaceAll(err.Error(), spec.Path, "PATH"); got != c.text {
+			got := strings.ReplaceAll(err.Error(), spec.Path, "PATH")
+			if before, _, found := strings.Cut(got, spec.RunDir); found {
+				got = before + "DIR"
+			}
+			if got != c.text {
 				t.Errorf("it says:\n%s\nand not:\n%s", got, c.text)
 			}
 			if got := ports.CodeOf(err); got != c.code {
@@ -77,13 +86,14 @@ func TestAFileThatIsNoPluginIsToldForWhatItIs(t *testing.T) {
 	}
 	for _, c := range []struct{ name, path, text string }{
 		{"missing", filepath.Join(dir, "missing"), "plugin: PATH does not exist; install the plugin there, or name its place with `plugin = \"PATH\"`"},
-		{"dangling link", link, "plugin: PATH is a link to a file that does not exist"},
+		{"dangling link", link, "plugin: PATH is a link to a file that does not exist; install the plugin there, or name its place with `plugin = \"PATH\"`"},
 		{"folder", dir, "plugin: PATH is a folder; name the executable in it"},
 		{"no x", file("plain", "x", 0o644), "plugin: PATH is not executable; try: chmod +x PATH"},
-		{"empty", file("empty", "", 0o755), "plugin: PATH is an empty file"},
+		{"empty", file("empty", "", 0o755), "plugin: PATH is an empty file; install the plugin anew"},
 		{"text", file("text", "hello\n", 0o755), `plugin: PATH is no program; a script needs a first line such as "#!/usr/bin/env node"`},
-		{"lost interpreter", file("script", "#!/no/such/node\n", 0o755), "plugin: PATH cannot be started because its interpreter /no/such/node does not exist"},
+		{"lost interpreter", file("script", "#!/no/such/node\n", 0o755), "plugin: PATH cannot be started because its interpreter /no/such/node does not exist; install it, or correct the script's first line"},
 		{"other machine", file("arm", foreignELF(), 0o755), "plugin: PATH is built for arm64, this machine is amd64; install the plugin for linux/amd64"},
+		{"lost loader", file("linked", orphanELF(), 0o755), "plugin: PATH cannot be started because the loader that it was linked for does not exist; install the plugin that was built for this system, or one that is linked statically"},
 		{"Windows", file("win", "MZ\x90\x00", 0o755), "plugin: PATH is a program for Windows, this machine is linux/amd64"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,6 +119,25 @@ func foreignELF() string {
 	return string(head)
 }
 
+// orphanELF is the head of a program for this machine whose loader is not there.
+func orphanELF() string {
+	const loader = "/no/such/ld.so\x00"
+	head := make([]byte, 64+56)
+	copy(head, "\x7fELF\x02\x01\x01")
+	binary.LittleEndian.PutUint16(head[16:], uint16(elf.ET_EXEC))
+	binary.LittleEndian.PutUint16(head[18:], uint16(elf.EM_X86_64))
+	binary.LittleEndian.PutUint32(head[20:], 1)
+	binary.LittleEndian.PutUint64(head[32:], 64) // the one program header
+	binary.LittleEndian.PutUint16(head[52:], 64)
+	binary.LittleEndian.PutUint16(head[54:], 56)
+	binary.LittleEndian.PutUint16(head[56:], 1)
+	binary.LittleEndian.PutUint32(head[64:], uint32(elf.PT_INTERP))
+	binary.LittleEndian.PutUint64(head[72:], 120)
+	binary.LittleEndian.PutUint64(head[96:], uint64(len(loader)))
+	binary.LittleEndian.PutUint64(head[104:], uint64(len(loader)))
+	return string(head) + loader
+}
+
 func TestAPluginOfAnotherKindIsRefused(t *testing.T) {
 	t.Parallel()
 	spec := specOf(t, hclog.NewNullLogger())
@@ -116,13 +145,11 @@ func TestAPluginOfAnotherKindIsRefused(t *testing.T) {
 	p := prepare(t, spec)
 	p.Start()
 	err := p.Await(t.Context())
-	want := "start tape: plugin: " + spec.Path + ` is a plugin of the kind "memory", not "sqlite"`
+	want := "start tape: plugin: " + spec.Path + ` is a plugin of the kind "memory", not "sqlite"; name another plugin, or write backend "memory"`
 	if err == nil || err.Error() != want || ports.CodeOf(err) != ports.Invalid {
 		t.Errorf("got %v", err)
 	}
-	if s := p.Status(); s.State != GivenUp || s.Running {
-		t.Errorf("status %+v", s)
-	}
+	eventually(t, 5*time.Second, "it is parked", func() bool { s := p.Status(); return s.State == GivenUp && !s.Running })
 }
 
 func TestTooLongARunDirectoryIsToldBeforeTheLaunch(t *testing.T) {

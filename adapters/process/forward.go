@@ -18,7 +18,7 @@ var (
 )
 
 // forward makes one call of the present child. The death of the child ends it at once.
-func forward[T any](ctx context.Context, p *Process, call func(context.Context, *wire.Client) (T, error)) (T, error) {
+func forward[T any](ctx context.Context, p *Process, call func(context.Context, wire.Remote) (T, error)) (T, error) {
 	var none T
 	c, gone, err := p.child()
 	if err != nil {
@@ -38,8 +38,8 @@ func forward[T any](ctx context.Context, p *Process, call func(context.Context, 
 }
 
 // tell is forward for calls without a result.
-func tell(ctx context.Context, p *Process, call func(context.Context, *wire.Client) error) error {
-	_, err := forward(ctx, p, func(ctx context.Context, c *wire.Client) (struct{}, error) { return struct{}{}, call(ctx, c) })
+func tell(ctx context.Context, p *Process, call func(context.Context, wire.Remote) error) error {
+	_, err := forward(ctx, p, func(ctx context.Context, c wire.Remote) (struct{}, error) { return struct{}{}, call(ctx, c) })
 	return err
 }
 
@@ -56,23 +56,23 @@ func (p *Process) Describe(context.Context) (ports.Description, error) {
 }
 
 func (p *Process) Probe(ctx context.Context, f ports.Family) error {
-	return tell(ctx, p, func(ctx context.Context, c *wire.Client) error { return c.Probe(ctx, f) })
+	return tell(ctx, p, func(ctx context.Context, c wire.Remote) error { return c.Probe(ctx, f) })
 }
 
 func (p *Process) Position(ctx context.Context, f ports.Family) (ports.Position, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Position, error) { return c.Position(ctx, f) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Position, error) { return c.Position(ctx, f) })
 }
 
 func (p *Process) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Applied, error) { return c.Put(ctx, b) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Applied, error) { return c.Put(ctx, b) })
 }
 
 func (p *Process) Stand(ctx context.Context, hostID string) (ports.Standing, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Standing, error) { return c.Stand(ctx, hostID) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Standing, error) { return c.Stand(ctx, hostID) })
 }
 
 func (p *Process) Open(ctx context.Context, o ports.Opening) error {
-	return tell(ctx, p, func(ctx context.Context, c *wire.Client) error { return c.Open(ctx, o) })
+	return tell(ctx, p, func(ctx context.Context, c wire.Remote) error { return c.Open(ctx, o) })
 }
 
 // Commit keeps the order of calls among the batches that one child gets; the batches of a child that died fail.
@@ -85,45 +85,45 @@ func (p *Process) Commit(ctx context.Context, b ports.CommitBatch) (ports.Pendin
 }
 
 func (p *Process) Item(ctx context.Context, key string) (ports.Row, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Row, error) { return c.Item(ctx, key) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Row, error) { return c.Item(ctx, key) })
 }
 
 func (p *Process) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Page, error) { return c.Items(ctx, q) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Page, error) { return c.Items(ctx, q) })
 }
 
 func (p *Process) Events(ctx context.Context, q ports.EventQuery) (ports.Page, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Page, error) { return c.Events(ctx, q) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Page, error) { return c.Events(ctx, q) })
 }
 
 func (p *Process) Attempts(ctx context.Context, q ports.AttemptQuery) (ports.Page, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Page, error) { return c.Attempts(ctx, q) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Page, error) { return c.Attempts(ctx, q) })
 }
 
 func (p *Process) Manifest(ctx context.Context, key string) (ports.Row, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Row, error) { return c.Manifest(ctx, key) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Row, error) { return c.Manifest(ctx, key) })
 }
 
 func (p *Process) Manifests(ctx context.Context, q ports.ManifestQuery) (ports.Page, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Page, error) { return c.Manifests(ctx, q) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Page, error) { return c.Manifests(ctx, q) })
 }
 
 func (p *Process) Export(ctx context.Context, q ports.ExportQuery) (ports.Page, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Page, error) { return c.Export(ctx, q) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Page, error) { return c.Export(ctx, q) })
 }
 
 func (p *Process) Prune(ctx context.Context, q ports.PruneQuery) (ports.Pruned, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Pruned, error) { return c.Prune(ctx, q) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Pruned, error) { return c.Prune(ctx, q) })
 }
 
 func (p *Process) Survey(ctx context.Context) (ports.Survey, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.Survey, error) { return c.Survey(ctx) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Survey, error) { return c.Survey(ctx) })
 }
 
 func (p *Process) Drain(ctx context.Context) error {
-	return tell(ctx, p, func(ctx context.Context, c *wire.Client) error { return c.Drain(ctx) })
+	return tell(ctx, p, func(ctx context.Context, c wire.Remote) error { return c.Drain(ctx) })
 }
 
 func (p *Process) Changes(ctx context.Context, q ports.ChangesQuery) (ports.ChangePage, error) {
-	return forward(ctx, p, func(ctx context.Context, c *wire.Client) (ports.ChangePage, error) { return c.Changes(ctx, q) })
+	return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.ChangePage, error) { return c.Changes(ctx, q) })
 }

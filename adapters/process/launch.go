@@ -99,16 +99,20 @@ func (s *Spec) inspect() (pinned, error) {
 
 func checkKind(spec *Spec, path string, d ports.Description) error {
 	if spec.Kind != "" && d.Kind != spec.Kind {
-		return unusable(path, "is a plugin of the kind %q, not %q", d.Kind, spec.Kind)
+		return unusable(path, "is a plugin of the kind %q, not %q; name another plugin, or write backend %q", d.Kind, spec.Kind, d.Kind)
 	}
 	return nil
 }
 
 // connect starts the program through go-plugin and takes the connection. A go-plugin client is good for one start.
 func (c *child) connect(spec *Spec) error {
+	offered := map[int]plugin.PluginSet{}
+	for number, version := range spec.spoken() {
+		offered[number] = plugin.PluginSet{wire.PluginName: taken{call: version.Call}}
+	}
 	c.host = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  cookie,
-		VersionedPlugins: map[int]plugin.PluginSet{wire.ProtocolVersion: {wire.PluginName: taken{}}},
+		VersionedPlugins: offered,
 		RunnerFunc:       c.makeRunner,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		SkipHostEnv:      true,
@@ -127,16 +131,26 @@ func (c *child) connect(spec *Spec) error {
 	if err != nil {
 		return err
 	}
-	c.conn = raw.(*grpc.ClientConn)
-	c.client = wire.NewClient(c.conn)
+	link := raw.(*link)
+	c.conn, c.client = link.conn, link.client
 	return nil
 }
 
-// taken is what go-plugin dispenses: the connection itself.
-type taken struct{ plugin.NetRPCUnsupportedPlugin }
+// taken is what go-plugin dispenses: a link, in the version that was agreed on.
+type taken struct {
+	plugin.NetRPCUnsupportedPlugin
 
-func (taken) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return conn, nil
+	call func(grpc.ClientConnInterface) wire.Remote
+}
+
+// link is a connection and the backend behind it.
+type link struct {
+	conn   *grpc.ClientConn
+	client wire.Remote
+}
+
+func (t taken) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return &link{conn: conn, client: t.call(conn)}, nil
 }
 
 // GRPCServer is the plugin's side of the same interface.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -49,7 +51,7 @@ func newProgram(path string, spec *Spec, files pinned, log hclog.Logger) *progra
 	if p.memory <= 0 {
 		p.memory = DefaultMemory
 	}
-	p.out = &output{log: log, line: writer, fail: p.kill}
+	p.out = &output{speaks: slices.Sorted(maps.Keys(spec.spoken())), log: log, line: writer, fail: p.kill}
 	return p
 }
 

@@ -41,8 +41,18 @@ type Spec struct {
 
 	Trace *wire.Trace // gets every call of every child, and its answer; nil: nobody looks
 
+	speaks map[int]wire.Version // nil means wire.Versions
+
 	// Notify is called after each change of Status. It must return at once and not call the Process. It may be nil.
 	Notify func(Status)
+}
+
+// spoken gives the versions of the service that are offered to the plugin.
+func (s *Spec) spoken() map[int]wire.Version {
+	if s.speaks != nil {
+		return s.speaks
+	}
+	return wire.Versions
 }
 
 // DefaultMemory is what a plugin may hold unless its Spec says otherwise.
@@ -66,6 +76,7 @@ type Status struct {
 	Running bool      // a child takes calls
 	PID     int       // of the running child
 	Version string    // of the plugin, once it described itself
+	Speaks  int       // the version of the service that was agreed on
 	Starts  int       // children that became ready
 	NextTry time.Time // with Restarting and GivenUp
 	Detail  string    // why it does not run and when it is tried again, or that it has gone silent

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
+	"holdfast/adapters/wire"
 	"holdfast/plugins/sdk"
 	"holdfast/ports"
 )
@@ -44,6 +45,9 @@ func bePlugin(habits []string) {
 	switch {
 	case has("eater"):
 		eat()
+	case has("killed"):
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
 	case has("exit"):
 		fmt.Fprintln(os.Stderr, "cannot find my tape")
 		os.Exit(3)
@@ -55,8 +59,15 @@ func bePlugin(habits []string) {
 	case has("flood"):
 		fmt.Print(strings.Repeat("x", 200<<10))
 		select {}
-	case has("protocol-2"):
-		fmt.Println("1|2|unix|/tmp/x|grpc|")
+	case has("speaks-9"):
+		fmt.Println("1|9|unix|/tmp/x|grpc|")
+		select {}
+	case has("speaks-1-and-2"):
+		wire.Versions[2] = second
+	case has("speaks-2"):
+		wire.Versions = map[int]wire.Version{2: second}
+	case has("elsewhere"):
+		fmt.Println("1|1|unix|/tmp/x|grpc|")
 		select {}
 	case has("tcp"):
 		fmt.Println("1|1|tcp|127.0.0.1:1|grpc|")

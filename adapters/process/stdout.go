@@ -1,3 +1,5 @@
+//go:build unix
+
 package process
 
 import (
@@ -18,6 +20,9 @@ type output struct {
 	log  hclog.Logger
 	line *io.PipeWriter // to go-plugin: the handshake and then the end
 	fail func()         // ends the program
+
+	speaks []int  // the versions of the service that were offered
+	folder string // where its socket must be
 
 	mu        sync.Mutex
 	handshake string
@@ -54,7 +59,7 @@ func (c *counted) Read(p []byte) (int, error) {
 func (o *output) take(line []byte, cut int) {
 	text := string(line)
 	if o.found() == "" && cut == 0 && handshakeForm.MatchString(text) {
-		if err := checkHandshake(text); err != nil {
+		if err := o.check(text); err != nil {
 			o.refuse(err)
 			return
 		}

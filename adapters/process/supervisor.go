@@ -90,7 +90,8 @@ func (p *Process) live(ctx context.Context, c *child) error {
 	p.mu.Unlock()
 	p.log.Info("plugin started", "pid", c.pid(), "kind", c.description.Kind, "version", c.description.Version, "took", time.Since(c.started).Round(time.Millisecond).String())
 	p.change(func(s *Status) {
-		s.State, s.Running, s.PID, s.Version, s.Detail = Running, true, c.pid(), c.description.Version, ""
+		s.State, s.Running, s.PID, s.Detail = Running, true, c.pid(), ""
+		s.Version, s.Speaks = c.description.Version, c.host.NegotiatedVersion()
 		s.Starts++
 	})
 	p.tellFirst(nil)

@@ -11,8 +11,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc"
 
-	pb "holdfast/plugins/proto/backendv1"
-	meshpb "holdfast/plugins/proto/meshv1"
 	"holdfast/ports"
 )
 
@@ -44,10 +42,9 @@ func ServerOptions(log hclog.Logger) []grpc.ServerOption {
 	}
 }
 
-// ours says whether a method is of one of our services; go-plugin's own share the connection and keep their statuses.
-func ours(method string) bool {
-	return strings.HasPrefix(method, "/"+pb.Backend_ServiceDesc.ServiceName+"/") || strings.HasPrefix(method, "/"+meshpb.Mesh_ServiceDesc.ServiceName+"/")
-}
+// ours says whether a method is of one of our services, of any version; go-plugin's own share the connection and keep their
+// statuses.
+func ours(method string) bool { return strings.HasPrefix(method, "/holdfast.") }
 
 func unaryCall(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	err := invoke(ctx, method, req, reply, conn, opts...)

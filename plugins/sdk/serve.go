@@ -46,9 +46,13 @@ func Serve(backend ports.Backend) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		end(orphanClose) // the host is gone
 	}()
+	spoken := map[int]plugin.PluginSet{}
+	for number, version := range wire.Versions {
+		spoken[number] = plugin.PluginSet{wire.PluginName: &served{serve: version.Serve, backend: backend, log: log}}
+	}
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
-		VersionedPlugins: map[int]plugin.PluginSet{wire.ProtocolVersion: {wire.PluginName: &served{backend: backend, log: log}}},
+		VersionedPlugins: spoken,
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(slices.Concat(options, directPrints(), wire.ServerOptions(log))...)
 		},
@@ -104,12 +108,14 @@ holdfast config check   starts it for a moment and checks its options
 // served is what go-plugin serves.
 type served struct {
 	plugin.NetRPCUnsupportedPlugin
+
+	serve   func(grpc.ServiceRegistrar, ports.Backend, hclog.Logger)
 	backend ports.Backend
 	log     hclog.Logger
 }
 
 func (s *served) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
-	wire.Register(server, s.backend, s.log)
+	s.serve(server, s.backend, s.log)
 	return nil
 }
 
