@@ -116,7 +116,8 @@ func NewBeacon(config BeaconConfig) *Beacon {
 	return &Beacon{
 		config: config, life: life, end: end, useSocket: !config.ForceHTTP, changed: make(chan struct{}),
 		http: &http.Client{
-			Transport:     &http.Transport{DisableCompression: true},
+			// The stock client knows no bound; ours keeps a test with a slow hub from running out of files.
+			Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16, MaxConnsPerHost: 16},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}

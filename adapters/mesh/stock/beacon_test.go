@@ -14,10 +14,9 @@ import (
 func TestABeaconReconnectsLaterWithEachAttempt(t *testing.T) {
 	t.Parallel()
 	clock := NewHandClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	hub, url := open(t, HubConfig{})
+	hub, _ := open(t, HubConfig{})
 	gate := &gate{to: hub}
-	url = serve(t, gate)
-	b := join(t, NewBeacon(BeaconConfig{ServerURL: url, Name: "w", Actions: []Action{echo("C", "A")}, Clock: clock}))
+	b := join(t, NewBeacon(BeaconConfig{ServerURL: serve(t, gate), Name: "w", Actions: []Action{echo("C", "A")}, Clock: clock}))
 	gate.shut(true)
 	hub.DropSocket("w")
 	for i, delay := range []int{10, 20, 40, 80, 160, 300, 300} {
@@ -88,7 +87,9 @@ func TestABeaconThatIsRefusedOverItsSocketWaitsForEver(t *testing.T) {
 	default:
 	}
 	end()
-	<-started
+	if err := <-started; err == nil {
+		t.Error("Start says that it was registered")
+	}
 	if s := b.State(); s.Running || s.Registered != 0 || s.Reconnects != 0 || s.Polling {
 		t.Errorf("it did something: %+v", s)
 	}

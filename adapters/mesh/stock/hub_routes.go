@@ -3,6 +3,7 @@ package stock
 // What the routes of a hub do: those of beacons, and those by which one looks at it.
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 )
@@ -77,15 +78,12 @@ func (h *Hub) deregisterRoute(c call) (int, any) {
 
 func (h *Hub) dispatchRoute(c call) (int, any) {
 	var spec Spec
-	settings := inside(c.body["Settings"])
+	settings := loose(c.body["Settings"])
 	delete(c.body, "Settings")
 	if !c.into(&spec) || spec.Capability == "" {
 		return http.StatusBadRequest, outputs{"Success": false, "Error": "Capability is required."}
 	}
-	spec.Settings = map[string]any{}
-	for name, value := range settings {
-		spec.Settings[name] = value
-	}
+	spec.Settings = settings
 	h.mu.Lock()
 	nobody := len(h.beacons) == 0
 	h.mu.Unlock()
@@ -164,6 +162,15 @@ func (h *Hub) manifestsRoute(call) (int, any) {
 	kept := inside(h.Call("MS_ListManifests", map[string]any{"Filter": map[string]any{}}))["Manifests"]
 	orJSON(&kept, "[]")
 	return http.StatusOK, kept
+}
+
+// loose is an object whose members can be added to.
+func loose(doc json.RawMessage) map[string]any {
+	m := map[string]any{}
+	for name, value := range inside(doc) {
+		m[name] = value
+	}
+	return m
 }
 
 // encoded is a document of what may change once the lock is given back.

@@ -47,16 +47,12 @@ func TestTheHubSpeaksAsTheRecordedOneDid(t *testing.T) {
 // dispatcher has a hub do recorded works as its bridges do.
 func dispatcher(hub *Hub) Dispatcher {
 	return func(_ context.Context, _ string, work *Item) (json.RawMessage, error) {
-		settings := map[string]any{}
-		for name, value := range inside(work.Settings) {
-			settings[name] = value
-		}
 		key := "queue-persistence"
 		if work.Capability == ManifestFamily {
 			key = "manifest-store"
 		}
 		o := hub.Dispatch(Spec{
-			Capability: work.Capability, Action: work.Action, Settings: settings, TimeoutMs: work.TimeoutMs, AffinityKey: key,
+			Capability: work.Capability, Action: work.Action, Settings: loose(work.Settings), TimeoutMs: work.TimeoutMs, AffinityKey: key,
 		})
 		return o.Outputs, o.Err
 	}
