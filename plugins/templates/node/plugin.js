@@ -89,7 +89,7 @@ function page(list, place, { after, limit, desc }) {
   const order = (a, b) => (desc ? -1 : 1) * (bytes(a.sort, b.sort) || bytes(a.key, b.key) || Number(BigInt(a.number) - BigInt(b.number)));
   const left = list.filter((row) => !after || order(place(row), after) > 0).sort((a, b) => order(place(a), place(b)));
   let taken = 0, size = 0;
-  while (taken < left.length && taken < (+limit || 512) && ((size += left[taken].body.length) <= PAGE || taken === 0)) taken++;
+  while (taken < left.length && taken < (+limit || 500) && ((size += left[taken].body.length) <= PAGE || taken === 0)) taken++;
   return { page: { rows: left.slice(0, taken), next: taken < left.length ? place(left[taken - 1]) : null } };
 }
 

@@ -96,7 +96,7 @@ def page(rows, place, request, desc=False):
         if request.HasField("after") and (place(row) >= after if desc else place(row) <= after):
             continue
         size += len(row.body)
-        if taken and (len(taken) == (request.limit or 512) or size > PAGE):
+        if taken and (len(taken) == (request.limit or 500) or size > PAGE):
             return dict(page=dict(rows=taken, next=dict(zip(("sort", "key", "number"), place(taken[-1])))))
         taken.append(row)
     return dict(page=dict(rows=taken))
