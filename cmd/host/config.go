@@ -31,7 +31,7 @@ func (configCheck) Run(in *invocation) error {
 		return err
 	}
 	answers := in.askAll(cfg, cfg.Backends, waitForAll)
-	_, mistakes := checked(cfg, answers)
+	mistakes := checked(cfg, answers)
 	var absences hcl.Diagnostics
 	table := tabwriter.NewWriter(in.stdout, 0, 0, 2, ' ', 0)
 	for _, b := range cfg.Backends {

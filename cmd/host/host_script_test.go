@@ -28,6 +28,10 @@ func TestHostScripts(t *testing.T) {
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
+	tape, err := exec.LookPath(before + "tape")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/host",
 		Setup: func(env *testscript.Env) error {
@@ -39,6 +43,7 @@ func TestHostScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("HOLDFAST_PLUGIN_DIR", plugins)
+			env.Setenv("TAPE", tape)
 			env.Setenv("HOLDFAST_LISTEN", l.Addr().String())
 			return l.Close()
 		},

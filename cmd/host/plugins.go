@@ -34,7 +34,7 @@ func (in *invocation) ask(ctx context.Context, cfg *config.Config, b *config.Bac
 	if err != nil {
 		return ports.Description{}, err
 	}
-	spec.Logger = in.quiet(cfg)
+	spec.Kind, spec.Logger = "", in.quiet(cfg) // of another kind it is a mistake in the file, see CheckDescription
 	return in.describe(ctx, spec)
 }
 
@@ -60,22 +60,22 @@ func (in *invocation) askAll(cfg *config.Config, backends []*config.Backend, pat
 // waitForAll is the patience of a command that wants every answer.
 func waitForAll(*config.Backend) time.Duration { return describeTimeout }
 
-// checked holds the blocks against what their plugins said: the options as the plugins want them, and what is wrong with the
-// file. A plugin that said nothing is left out.
-func checked(cfg *config.Config, answers map[*config.Backend]said) (options map[*config.Backend]json.RawMessage, mistakes hcl.Diagnostics) {
-	options, tables := map[*config.Backend]json.RawMessage{}, map[*config.Backend][]ports.Option{}
+// checked holds the blocks against what their plugins said, and gives what is wrong with the file. A plugin that said nothing
+// is left out.
+func checked(cfg *config.Config, answers map[*config.Backend]said) (mistakes hcl.Diagnostics) {
+	tables := map[*config.Backend][]ports.Option{}
 	for _, b := range cfg.Backends {
 		a := answers[b]
 		if a.err != nil {
 			continue
 		}
-		text, found := checkedOne(cfg, b, a.Description)
+		_, found := checkedOne(cfg, b, a.Description)
 		mistakes = append(mistakes, found...)
 		if !found.HasErrors() {
-			options[b], tables[b] = text, a.Options
+			tables[b] = a.Options
 		}
 	}
-	return options, append(mistakes, cfg.CheckPlaces(tables)...)
+	return append(mistakes, cfg.CheckPlaces(tables)...)
 }
 
 // checkedOne holds one block against what its plugin said.
@@ -95,7 +95,7 @@ func (in *invocation) checkToServe(cfg *config.Config) error {
 		}
 		return followerTimeout
 	})
-	if _, mistakes := checked(cfg, answers); mistakes.HasErrors() {
+	if mistakes := checked(cfg, answers); mistakes.HasErrors() {
 		return cfg.Err(mistakes)
 	}
 	if local := cfg.LocalBackend(); answers[local].err != nil {

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"holdfast/adapters/process"
+	"holdfast/internal/config"
 	"holdfast/ports"
 )
 
 // answering answers for each plugin by its backend's kind.
 func answering(answers map[string]said) describeFunc {
 	return func(ctx context.Context, spec process.Spec) (ports.Description, error) {
-		a, known := answers[spec.Kind]
+		a, known := answers[strings.TrimPrefix(filepath.Base(spec.Path), before)]
 		if !known {
 			<-ctx.Done()
 			return ports.Description{}, ctx.Err()
@@ -51,5 +53,12 @@ func TestOnlyWhatIsWrongWithTheFileOrTheLocalStoreStopsAStart(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestWithoutALimitInTheFileAPluginHasTheOneOfProcess(t *testing.T) {
+	t.Parallel()
+	if config.DefaultMemory != process.DefaultMemory {
+		t.Errorf("%d bytes by the configuration, %d by process", config.DefaultMemory, process.DefaultMemory)
 	}
 }

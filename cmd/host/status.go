@@ -149,13 +149,23 @@ func backendTable(out io.Writer, backends []core.BackendStatus) error {
 			followerRow(followers, b.Name, &b.Followers[i])
 			following, detail = true, "" // it stands with the family that it is about
 		}
-		t.row(name, b.Kind, b.State, moment(b.Since), strconv.Itoa(b.Starts), detail)
+		t.row(name, b.Kind, b.State, moment(b.Since), strconv.Itoa(b.Starts), sentence(detail, lastError(b)))
 	}
 	if err := t.flush(); err != nil || !following {
 		return err
 	}
 	fmt.Fprintln(out)
 	return followers.flush()
+}
+
+// lastError is what went wrong last, such as the death of a process that runs again, unless the rest says so already.
+func lastError(b *core.BackendStatus) string {
+	told := strings.Contains(b.Detail, b.LastError) ||
+		slices.ContainsFunc(b.Followers, func(f core.FollowerStatus) bool { return strings.Contains(f.Detail, b.LastError) })
+	if told {
+		return ""
+	}
+	return "last error " + moment(b.LastErrorAt) + ": " + brief(b.LastError, 300)
 }
 
 func followerRow(t table, backend string, f *core.FollowerStatus) {

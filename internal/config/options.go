@@ -39,7 +39,11 @@ func (c *Config) CheckOptions(b *Backend, table []ports.Option) (json.RawMessage
 func (c *Config) CheckDescription(b *Backend, d ports.Description) hcl.Diagnostics {
 	switch {
 	case d.Kind != b.Kind:
-		return problem(&b.where, "another kind of backend", "The plugin %s is of the kind %q, not %q.", b.Plugin, d.Kind, b.Kind)
+		where := b.where
+		if own, given := b.ranges[attrPlugin]; given {
+			where = own
+		}
+		return problem(&where, "another kind of backend", "The plugin %s is of the kind %q, not %q.", b.Plugin, d.Kind, b.Kind)
 	case b.Local && !slices.Contains(d.Powers, "LocalStore"):
 		return problem(&b.where, "no local store", "A %q backend cannot be the local store; take local = true away and add a backend that can, such as \"sqlite\".", b.Kind)
 	}
