@@ -50,7 +50,7 @@ var epochCases = []Case{{
 	Must: "the retention of the newest Open is in force, and 0 keeps for ever",
 	Run:  retentionOfTheNewestOpen,
 }, {
-	Topic: "epochs", Name: "thousand", Needs: needLocal, Of: []ports.Family{ports.Queue},
+	Topic: "epochs", Name: "thousand", Needs: needLocal, Of: []ports.Family{ports.Queue}, Large: true,
 	Must: "the newest 1,000 epochs of a family are known: a position of any of them is one of the store's history",
 	Run:  aThousandEpochs,
 }}
