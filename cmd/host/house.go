@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -123,9 +124,18 @@ func (h *house) optionsOf(cfg *config.Config, b *config.Backend, d ports.Descrip
 		if at := mistakes[0].Subject; at != nil && b.Line() != "" {
 			where = fmt.Sprintf(" (%s:%d)", at.Filename, at.Start.Line)
 		}
-		return nil, ports.Errorf(ports.Invalid, "", "%s in its block%s; see `holdfast config check`", mistakes[0].Summary, where)
+		detail, _, _ := strings.Cut(mistakes[0].Detail, "\n")
+		return nil, ports.Errorf(ports.Invalid, "", "%s in its block%s: %s See `holdfast config check`", mistakes[0].Summary, where, full(detail))
 	}
 	return options, nil
+}
+
+// full ends a sentence.
+func full(text string) string {
+	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
 }
 
 // health is what the status tells of a plugin's process.

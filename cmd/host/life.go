@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,6 +36,7 @@ type bare struct {
 	first  chan string   // its first line on stdout; closed without one when stdout ends
 	exited chan struct{} // it is dead and its streams are read
 	conn   *grpc.ClientConn
+	spoken wire.Version // that the handshake chose
 
 	mu     sync.Mutex
 	stdout bytes.Buffer // the beginning
@@ -77,7 +81,16 @@ func environment(dir string, cookie bool) (env []string) {
 		return env
 	}
 	return append(env, wire.CookieKey+"="+wire.CookieValue, wire.LogLevelKey+"=info",
-		"PLUGIN_UNIX_SOCKET_DIR="+dir, fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", wire.ProtocolVersion))
+		"PLUGIN_UNIX_SOCKET_DIR="+dir, "PLUGIN_PROTOCOL_VERSIONS="+offered())
+}
+
+// offered lists the versions of the service that are spoken here.
+func offered() string {
+	var all []string
+	for _, n := range slices.Sorted(maps.Keys(wire.Versions)) {
+		all = append(all, strconv.Itoa(n))
+	}
+	return strings.Join(all, ",")
 }
 
 // live reads what the plugin prints until it is dead.
@@ -160,14 +173,25 @@ func (b *bare) handshake(ctx context.Context) (socket string, err error) {
 	}
 }
 
+// takes notes the version that the plugin chose, if it is one that was offered.
+func (b *bare) takes(version string) bool {
+	n, err := strconv.Atoi(version)
+	if err != nil {
+		return false
+	}
+	spoken, known := wire.Versions[n]
+	b.spoken = spoken
+	return known
+}
+
 func (b *bare) checkHandshake(line string) (socket string, err error) {
 	want := fmt.Sprintf("1|%d|unix|%s/NAME|grpc|", wire.ProtocolVersion, b.dir)
 	parts := strings.Split(line, "|")
 	switch {
 	case len(parts) < 5 || parts[0] != "1":
 		return "", fmt.Errorf("the first line on stdout is %q and not a handshake such as %q; logs go to stderr", line, want)
-	case parts[1] != fmt.Sprint(wire.ProtocolVersion):
-		return "", fmt.Errorf("it takes protocol %s where the host offers %d (PLUGIN_PROTOCOL_VERSIONS)", parts[1], wire.ProtocolVersion)
+	case !b.takes(parts[1]):
+		return "", fmt.Errorf("it takes protocol %s where the host offers %s (PLUGIN_PROTOCOL_VERSIONS)", parts[1], offered())
 	case parts[2] != "unix" || parts[4] != "grpc":
 		return "", fmt.Errorf("it offers %s on %s, and not grpc on a unix socket", parts[4], parts[2])
 	case filepath.Dir(parts[3]) != b.dir && filepath.Dir(filepath.Dir(parts[3])) != b.dir:

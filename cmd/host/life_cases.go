@@ -64,7 +64,7 @@ type lifeSubject struct {
 }
 
 // start begins a plugin as a host does and connects to it.
-func (s *lifeSubject) start(c *conformance.C) (b *bare, client *wire.Client) {
+func (s *lifeSubject) start(c *conformance.C) (b *bare, client wire.Remote) {
 	b = s.plain(c, true)
 	ctx, cancel := context.WithTimeout(c.Ctx, startLimit)
 	defer cancel()
@@ -76,7 +76,7 @@ func (s *lifeSubject) start(c *conformance.C) (b *bare, client *wire.Client) {
 		b.end()
 		c.Fatalf("%v", err)
 	}
-	return b, wire.NewClient(b.conn)
+	return b, b.spoken.Call(b.conn)
 }
 
 func (s *lifeSubject) plain(c *conformance.C, cookie bool) *bare {

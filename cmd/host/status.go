@@ -165,7 +165,7 @@ func lastError(b *core.BackendStatus) string {
 	if told {
 		return ""
 	}
-	return "last error " + moment(b.LastErrorAt) + ": " + brief(b.LastError, 300)
+	return "last error " + moment(b.LastErrorAt) + ": " + brief(b.LastError, 500)
 }
 
 func followerRow(t table, backend string, f *core.FollowerStatus) {
