@@ -312,3 +312,24 @@ func TestABackendThatKeepsOneFamilyIsLeftAloneWithTheOther(t *testing.T) {
 		}
 	})
 }
+
+func TestABackendThatDoesNotSayWhereItIsIsTold(t *testing.T) {
+	t.Parallel()
+	playWith(t, func(s *stage) { s.follows("mirror") }, func(t *testing.T, s *stage) {
+		s.does(upsert("a", "Pending"), Done)
+		s.catchesUp("mirror", 5*time.Second)
+		m := s.mirror("mirror")
+		m.change(func(m *mirror) { m.lost = true })
+		m.kill(nil)
+		s.in(5 * time.Second)
+		if b := s.host.Status().Backends[1]; b.State != string(opening) || !strings.Contains(b.Detail, "where its store is") {
+			t.Errorf("it is told as %+v", b)
+		}
+		m.change(func(m *mirror) { m.lost = false })
+		s.in(openDeadline + 5*time.Second)
+		s.catchesUp("mirror", 5*time.Second)
+		if b := s.host.Status().Backends[1]; b.Detail != "" {
+			t.Errorf("afterwards it is told as %+v", b)
+		}
+	})
+}

@@ -77,6 +77,15 @@ func (k *link) enter(p phase, detail, remedy string) {
 	}
 }
 
+// hint says what the store is waited for, while it is not there.
+func (k *link) hint(detail string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.phase == waiting || k.phase == opening {
+		k.detail = detail
+	}
+}
+
 // aim notes how far the store must come before anybody may take it for the truth: it may have gone back.
 func (k *link) aim() {
 	k.mu.Lock()

@@ -273,7 +273,11 @@ func TestAStoreThatIsMuteFromItsStartIsReplaced(t *testing.T) {
 		s.store.mu.Unlock()
 		s.store.kill(nil)
 		s.does(upsert("b", "Pending"), Deferred)
-		s.in(openLimit + 5*time.Second)
+		s.in(5 * time.Second)
+		if b := s.host.Status().Backends[0]; b.State != string(waiting) || b.Detail != "has not said for 1s what it holds" {
+			t.Errorf("it is told as %+v", b)
+		}
+		s.in(openLimit)
 		s.store.mu.Lock()
 		deaths := s.store.deaths
 		s.store.mute = false

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"crypto/rand"
+	"time"
 
 	"holdfast/ports"
 )
@@ -27,10 +28,12 @@ func (k *link) open(ctx context.Context) (map[ports.Family]ports.Mark, error) {
 func (k *link) meet(ctx context.Context) (standing ports.Standing, plan course, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
+	silent := time.AfterFunc(silentOpen, func() { k.hint("has not said for " + silentOpen.String() + " what it holds") })
 	description, err := k.Store.Describe(ctx)
 	if err == nil {
 		standing, err = k.Store.Stand(ctx, k.hostID)
 	}
+	silent.Stop()
 	if err == nil {
 		plan, err = k.decide(standing)
 	}

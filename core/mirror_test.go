@@ -30,6 +30,7 @@ type mirror struct {
 	families   []ports.Family
 	slots      int
 	noPosition bool // it cannot hold one
+	lost       bool // it does not say where it is
 	contained  bool // nothing of a Put outlives its process
 	unfenced   bool // it takes a Put wherever it is, as a store does that cannot check its position with the rows
 	keyOnly    bool // it lists nothing
@@ -240,8 +241,17 @@ func (m *mirror) Probe(ctx context.Context, _ ports.Family) error {
 }
 
 func (m *mirror) Position(ctx context.Context, f ports.Family) (ports.Position, error) {
-	if _, err := m.serve(ctx); err != nil {
+	r, err := m.serve(ctx)
+	if err != nil {
 		return ports.Position{}, err
+	}
+	m.mu.Lock()
+	lost := m.lost
+	m.mu.Unlock()
+	if lost {
+		if err := m.waits(ctx, r, time.Hour); err != nil {
+			return ports.Position{}, err
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"time"
 
 	"holdfast/ports"
 )
@@ -17,7 +18,11 @@ func (s *session) open(ctx context.Context) error {
 	s.lives = w.health().Starts
 	asked, cancel := context.WithTimeout(ctx, openDeadline)
 	defer cancel()
+	silent := time.AfterFunc(silentOpen, func() {
+		w.tell(happening{kind: awaits, detail: "has not said for " + silentOpen.String() + " where its store is"})
+	})
 	position, err := w.Store.Position(asked, w.family.name)
+	silent.Stop()
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,8 @@ func newSession(w *follower, life context.Context) *session {
 
 // Numbers of a session.
 const (
-	openDeadline  = 30 * time.Second // for the store to say where it is
+	openDeadline  = 30 * time.Second // for the store to say where it is,
+	silentOpen    = time.Second      // after which the status says that it is waited for
 	fetchDeadline = 10 * time.Second
 	tellAfter     = time.Second     // at the head, for a position that was moved without a Put
 	othersEvery   = time.Second     // a look for changes of other hosts,
