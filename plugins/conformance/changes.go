@@ -235,7 +235,7 @@ func (l *localStore) putRows(rows ...ports.Row) {
 
 // itemRow is an item that a host changed.
 func itemRow(key, host string, seq uint64, body string) ports.Row {
-	return ports.Row{Kind: ports.KindItem, Key: key, Body: []byte(body), Change: ports.Change{Host: host, Seq: seq}, First: ports.First{
+	return ports.Row{Kind: ports.KindItem, Key: key, Body: []byte(keyed("WorkItemHash", key, body)), Change: ports.Change{Host: host, Seq: seq}, First: ports.First{
 		ReceivedAt: ports.FormatMs(firstMs), OrderKey: fmt.Sprintf("%014d-%016d-%s", int64(firstMs), seq, host[:8]),
 		EnqueuedKey: "2026-11-30T02:12:14.800000000Z", Origin: ports.OriginHTTP,
 	}}
@@ -268,8 +268,8 @@ func changesOneSeq(c *C) {
 	group := func(key string, seq uint64) []ports.Row {
 		item := itemRow(key, hostC, seq, `{}`)
 		event, attempt, gone := item, item, item
-		event.Kind, event.GUID, event.First.EnqueuedKey = ports.KindEvent, "g-"+key, ""
-		attempt.Kind, attempt.Number, attempt.First.EnqueuedKey = ports.KindAttempt, 1, ""
+		event.Kind, event.GUID, event.First.EnqueuedKey, event.Body = ports.KindEvent, "g-"+key, "", fmt.Appendf(nil, `{"EventGUID":"g-%s","WorkItemHash":%q}`, key, key)
+		attempt.Kind, attempt.Number, attempt.First.EnqueuedKey, attempt.Body = ports.KindAttempt, 1, "", fmt.Appendf(nil, `{"WorkItemHash":%q,"AttemptNumber":1}`, key)
 		gone.Key, gone.Gone, gone.Body, gone.First = "gone-"+key, true, nil, ports.First{}
 		return []ports.Row{item, event, attempt, gone}
 	}

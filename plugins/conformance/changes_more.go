@@ -17,7 +17,7 @@ func changesBytes(c *C) {
 		l.commit(e)
 	}
 	// Two records of one Seq, which together are more than a page may have and which no page may part.
-	event := itemRow("e", hostC, 1, body)
+	event := itemRow("e", hostC, 1, keyed("EventGUID", "g", body))
 	event.Kind, event.GUID, event.First.EnqueuedKey = ports.KindEvent, "g", ""
 	l.putRows(itemRow("e", hostC, 1, body))
 	l.putRows(event)

@@ -114,10 +114,7 @@ func commitAhead(c *C) {
 	var pending []ports.Pending
 	var sent []ports.CommitBatch
 	for i := range batches {
-		b := l.batch(patchOf("a", fmt.Sprintf(`{"N":%d}`, i)), eventOf("a", fmt.Sprintf("g%02d", i), `{"WorkItemHash":"a"}`))
-		if i == 0 {
-			b.Entries[0].Action = ports.UpsertWorkItem
-		}
+		b := l.batch(upsertOf("a", fmt.Sprintf(`{"N":%d}`, i)), eventOf("a", fmt.Sprintf("g%02d", i), `{"WorkItemHash":"a"}`))
 		sent, pending = append(sent, b), append(pending, l.send(b))
 		if i+1 < window {
 			continue
@@ -138,7 +135,7 @@ func commitAhead(c *C) {
 	if len(rows) != 1+batches {
 		c.Fatalf("there are %d records, want an item and %d events", len(rows), batches)
 	}
-	if difference := bodyDifference(ports.KindItem, rows[0].Body, fmt.Appendf(nil, `{"N":%d}`, batches-1)); difference != "" || rows[0].Change.Seq != 2*batches-1 {
+	if difference := bodyDifference(ports.KindItem, rows[0].Body, fmt.Appendf(nil, `{"WorkItemHash":"a","N":%d}`, batches-1)); difference != "" || rows[0].Change.Seq != 2*batches-1 {
 		c.Errorf("the item was changed last by write %d, want %d, and %s", rows[0].Change.Seq, 2*batches-1, difference)
 	}
 	for i, r := range rows[1:] {

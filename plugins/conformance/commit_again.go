@@ -35,7 +35,7 @@ func commitGap(c *C) {
 		l.isAt(ports.Queue, 2)
 	}
 	rows := everyRow(c, l.store, "a", "x")
-	if len(rows) != 1 || bodyDifference(ports.KindItem, rows[0].Body, []byte(`{"N":1}`)) != "" {
+	if len(rows) != 1 || bodyDifference(ports.KindItem, rows[0].Body, []byte(`{"WorkItemHash":"a","N":1}`)) != "" {
 		c.Errorf("a refused batch changed something: there are %d records", len(rows))
 	}
 	if _, err := l.try(right); err != nil {
@@ -72,7 +72,7 @@ func commitOlderEpoch(c *C) {
 			c.Errorf("a batch of the epoch %q is answered %s after %s opened the store, want conflict", late.Epoch, faultText(err), since)
 		}
 		row, err := l.store.Item(c.Ctx, "a")
-		if err != nil || bodyDifference(ports.KindItem, row.Body, []byte(`{"N":1}`)) != "" {
+		if err != nil || bodyDifference(ports.KindItem, row.Body, []byte(`{"WorkItemHash":"a","N":1}`)) != "" {
 			c.Errorf("after it the item is %s, %s", row.Body, faultText(err))
 		}
 	}

@@ -107,9 +107,10 @@ func (l *localStore) numbered(f ports.Family, after uint64) []ports.Entry {
 	entries := make([]ports.Entry, perBatch)
 	for i := range entries {
 		seq := after + uint64(i) + 1
-		entries[i] = upsertOf(fmt.Sprintf("k%05d", seq), fmt.Sprintf(`{"N":%d}`, seq))
+		key, body := fmt.Sprintf("k%05d", seq), fmt.Sprintf(`{"N":%d}`, seq)
+		entries[i] = upsertOf(key, body)
 		if f == ports.Manifest {
-			entries[i].Action = ports.UpsertManifest
+			entries[i] = manifestOf(key, body)
 		}
 		entries[i].Seq, entries[i].ReceivedMs, entries[i].Host, entries[i].Origin = seq, firstMs+int64(seq), l.host[:8], ports.OriginHTTP
 	}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"holdfast/ports"
@@ -171,17 +172,32 @@ func liveEntry(action ports.Action, key, record string) ports.Entry {
 	return ports.Entry{Action: action, Class: ports.Live, Key: key, Record: []byte(record)}
 }
 
-func upsertOf(key, record string) ports.Entry { return liveEntry(ports.UpsertWorkItem, key, record) }
-func patchOf(key, patch string) ports.Entry   { return liveEntry(ports.UpdateWorkItem, key, patch) }
+// keyed gives a record its key, as every record that is no patch has it.
+func keyed(member, key, record string) string {
+	if strings.Contains(record, `"`+member+`"`) {
+		return record
+	}
+	rest := strings.TrimPrefix(record, "{")
+	if strings.TrimSpace(rest) != "}" {
+		rest = "," + rest
+	}
+	return `{"` + member + `":` + string(ports.AppendQuoted(nil, key)) + rest
+}
+
+func upsertOf(key, record string) ports.Entry {
+	return liveEntry(ports.UpsertWorkItem, key, keyed("WorkItemHash", key, record))
+}
+
+func patchOf(key, patch string) ports.Entry { return liveEntry(ports.UpdateWorkItem, key, patch) }
 
 func eventOf(key, guid, record string) ports.Entry {
-	e := liveEntry(ports.AppendEvent, key, record)
+	e := liveEntry(ports.AppendEvent, key, keyed("WorkItemHash", key, record))
 	e.EventGUID = guid
 	return e
 }
 
 func attemptOf(key string, number int64, record string) ports.Entry {
-	e := liveEntry(ports.InsertAttempt, key, record)
+	e := liveEntry(ports.InsertAttempt, key, keyed("WorkItemHash", key, record))
 	e.Number = number
 	return e
 }
@@ -192,7 +208,9 @@ func outcomeOf(key string, number int64, patch string) ports.Entry {
 	return e
 }
 
-func manifestOf(key, record string) ports.Entry { return liveEntry(ports.UpsertManifest, key, record) }
+func manifestOf(key, record string) ports.Entry {
+	return liveEntry(ports.UpsertManifest, key, keyed("Hash", key, record))
+}
 
 func removalOf(key string) ports.Entry {
 	return ports.Entry{Action: ports.RemoveManifest, Class: ports.Live, Key: key}

@@ -199,7 +199,7 @@ func prunedIsForgotten(c *C) {
 		c.Errorf("after a prune a removal and a manifest that is sent again are decided %s", told(d))
 	}
 	for _, r := range everyRow(c, l.store, "w", "r") {
-		if want := map[ports.Kind]string{ports.KindItem: `{"New":1}`, ports.KindManifest: `{"New":1}`, ports.KindEvent: `{"EventGUID":"g","N":2}`, ports.KindAttempt: `{"WorkItemHash":"w","AttemptNumber":1,"Outcome":"Error"}`}[r.Kind]; bodyDifference(r.Kind, r.Body, []byte(want)) != "" {
+		if want := map[ports.Kind]string{ports.KindItem: `{"WorkItemHash":"w","New":1}`, ports.KindManifest: `{"Hash":"r","New":1}`, ports.KindEvent: `{"EventGUID":"g","WorkItemHash":"w","N":2}`, ports.KindAttempt: `{"WorkItemHash":"w","AttemptNumber":1,"Outcome":"Error"}`}[r.Kind]; bodyDifference(r.Kind, r.Body, []byte(want)) != "" {
 			c.Errorf("the new %s: %s", r.Kind, bodyDifference(r.Kind, r.Body, []byte(want)))
 		}
 	}
