@@ -46,9 +46,10 @@ func TestFaultyFollowersCostTheOthersNothing(t *testing.T) {
 			{hostile.SpeaksTwo, 0, `speaks protocol 1000`, true},
 			{hostile.SpeaksOther, 0, `refused Describe`, true},
 			{hostile.AnotherKind, 0, `of the kind \\"postgres\\"`, false},
-			{hostile.OtherOptions, 0, `missing option`, false},
+			{hostile.OtherOptions, 0, `needs dsn`, false},
 			{hostile.NoPowers, 0, ``, false},
 			{hostile.NoFamilies, 0, `"unassigned"`, false},
+			{hostile.MutePosition, 2 * time.Second, `has not said for 1s where its store is`, false},
 			{hostile.ExitLater, 2 * time.Second, `exited with code 0`, false},
 			{hostile.Litter, 0, `ended by signal 9`, false},
 		},
@@ -120,7 +121,7 @@ func besiege(t *testing.T, ordeals []ordeal) {
 			s.begin(t, o.fault)
 		}
 		switch o.fault {
-		case hostile.AnotherKind, hostile.OtherOptions, hostile.NoPowers, hostile.NoFamilies: // it shows at the next start
+		case hostile.MutePosition, hostile.AnotherKind, hostile.OtherOptions, hostile.NoPowers, hostile.NoFamilies: // it shows at the next start
 			h.Signal(t.Context(), string(o.fault), syscall.SIGKILL)
 		case hostile.DieOnRecord:
 			if a := s.client.Do(t, "QP_UpsertWorkItem", item("wi-"+hostile.Poison, "")); !a.Success {

@@ -27,6 +27,8 @@ const (
 // In calls.
 const (
 	Mute           Fault = "mute"            // answers health checks and no call
+	MutePosition   Fault = "mute-position"   // answers everything but where it is
+	MuteOpen       Fault = "mute-open"       // and everything but the opening of a local store
 	DieOnWrite     Fault = "die-on-write"    // each write takes effect and ends it before the answer
 	DieOnRecord    Fault = "die-on-record"   // a record with Poison in its key kills it
 	LateShort      Fault = "late-short"      // answers each write after 3 s

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -32,9 +33,9 @@ func (f *faulty) is(fault hostile.Fault) bool {
 	return true
 }
 
-// hush does not answer while the plugin is mute.
-func (f *faulty) hush(ctx context.Context) error {
-	if !f.is(hostile.Mute) {
+// hush does not answer while the plugin is mute, or in this way.
+func (f *faulty) hush(ctx context.Context, way ...hostile.Fault) error {
+	if !slices.ContainsFunc(append(way, hostile.Mute), f.is) {
 		return nil
 	}
 	for f.self.On() {
@@ -95,14 +96,14 @@ func (f *faulty) Probe(ctx context.Context, m *pb.ProbeRequest) (*pb.ProbeRespon
 }
 
 func (f *faulty) Position(ctx context.Context, m *pb.PositionRequest) (*pb.PositionResponse, error) {
-	if err := f.hush(ctx); err != nil {
+	if err := f.hush(ctx, hostile.MutePosition); err != nil {
 		return nil, err
 	}
 	return f.BackendServer.Position(ctx, m)
 }
 
 func (f *faulty) Stand(ctx context.Context, m *pb.StandRequest) (*pb.StandResponse, error) {
-	if err := f.hush(ctx); err != nil {
+	if err := f.hush(ctx, hostile.MuteOpen); err != nil {
 		return nil, err
 	}
 	return f.BackendServer.Stand(ctx, m)
