@@ -59,7 +59,7 @@ func readsOwnWrites(c *C) {
 }
 
 func putsOneKey(c *C) {
-	const callers, rounds = 8, 5
+	const callers, rounds = 8, 3
 	for _, kind := range c.kinds() {
 		b := c.Backend()
 		var states [callers]ports.Row
@@ -106,7 +106,7 @@ func readsBesidePuts(c *C) {
 	still := c.said(kind, "still", 1, "Running")
 	c.put(still)
 	body := strings.Repeat("x", 7<<10)
-	batches := make([][]ports.Row, 4)
+	batches := make([][]ports.Row, 2)
 	for i := range batches {
 		for n := range ports.MaxBatchEntries {
 			batches[i] = append(batches[i], c.row(kind, fmt.Sprintf("k%d-%03d", i, n), 1, fmt.Sprintf(`%q:%q`, opaque[kind], body)))

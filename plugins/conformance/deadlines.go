@@ -67,7 +67,7 @@ func (c *C) wholeOrNot(rows ...ports.Row) {
 
 func callsWithLittleTime(c *C) {
 	kind := c.kinds()[0]
-	text := strings.Repeat("x", 6<<10)
+	text := strings.Repeat("x", 1<<10)
 	for i, little := range []time.Duration{time.Microsecond, time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond} {
 		rows := make([]ports.Row, ports.MaxBatchEntries)
 		for n := range rows {
