@@ -19,7 +19,7 @@ func TestAFleetDoesWhatItsWorksSay(t *testing.T) {
 	told := map[Fate]map[bool]int{FateDone: {}, FateTwice: {}, FateFail: {}, FateNever: {}, FateLate: {}}
 	send := func(timeout int64, fates ...Fate) {
 		var all sync.WaitGroup
-		for n := range 200 {
+		for n := range 100 {
 			for _, fate := range fates {
 				if FateOf(n) != fate {
 					continue

@@ -56,7 +56,7 @@ type Hub struct {
 	counter  int
 	lastID   int64 // the milliseconds of the newest BeaconID
 	bindings map[string]*Binding
-	waiters  map[string]chan<- Outcome
+	waiters  map[string]*waiter
 	sessions map[string]string // user by session
 	catalog  []catalogEntry
 	bridge   bridge
@@ -77,7 +77,7 @@ func NewHub(config HubConfig) *Hub {
 	life, end := context.WithCancel(context.Background())
 	h := &Hub{
 		config: config, life: life, end: end, changed: make(chan struct{}), sockets: map[string]*hubSocket{}, queue: list.New(),
-		byHash: map[string]*list.Element{}, bindings: map[string]*Binding{}, waiters: map[string]chan<- Outcome{},
+		byHash: map[string]*list.Element{}, bindings: map[string]*Binding{}, waiters: map[string]*waiter{},
 		sessions: map[string]string{}, meddling: map[string]*meddling{},
 	}
 	h.bridge.init()

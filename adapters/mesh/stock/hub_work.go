@@ -83,6 +83,12 @@ type Outcome struct {
 	Err          error // the beacon's message, or that no answer came in time
 }
 
+// waiter is somebody who waits for the outcome of a work.
+type waiter struct {
+	answer  chan Outcome
+	settled chan struct{} // closed with the outcome, when it came in time
+}
+
 // Binding ties an affinity key to a beacon.
 type Binding struct {
 	AffinityKey string
@@ -116,8 +122,8 @@ func (h *Hub) Dispatch(spec Spec) Outcome {
 func (h *Hub) dispatch(spec Spec) <-chan Outcome {
 	spec.RunHash, spec.NodeHash, spec.OperationHash = "", "", ""
 	item := h.enqueue(spec)
-	answer := make(chan Outcome, 1)
-	h.waiters[item.WorkItemHash] = answer
+	w := &waiter{answer: make(chan Outcome, 1), settled: make(chan struct{})}
+	h.waiters[item.WorkItemHash] = w
 	after := time.Duration(item.TimeoutMs) * time.Millisecond
 	due, forget := h.config.Clock.After(after)
 	h.spawn(func() {
@@ -125,34 +131,36 @@ func (h *Hub) dispatch(spec Spec) <-chan Outcome {
 		select {
 		case <-due:
 			h.giveUp(item, after)
+		case <-w.settled:
 		case <-h.life.Done():
 		}
 	})
-	return answer
+	return w.answer
 }
 
 // giveUp ends a dispatch whose time is over: no trace of it remains, and nothing is written.
 func (h *Hub) giveUp(item *WorkItem, after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	answer := h.waiters[item.WorkItemHash]
-	if answer == nil {
+	w := h.waiters[item.WorkItemHash]
+	if w == nil {
 		return
 	}
 	delete(h.waiters, item.WorkItemHash)
 	h.release(item.AssignedBeaconID, item.WorkItemHash) // which may well push this very work
 	h.remove(item)
 	//nolint:revive,staticcheck // the text is the stock hub's
-	answer <- Outcome{WorkItemHash: item.WorkItemHash, Err: fmt.Errorf("Direct dispatch timed out after %dms.", after.Milliseconds())}
+	w.answer <- Outcome{WorkItemHash: item.WorkItemHash, Err: fmt.Errorf("Direct dispatch timed out after %dms.", after.Milliseconds())}
 }
 
 // settle answers who waits for a work; it says whether anybody did.
 func (h *Hub) settle(hash string, o Outcome) bool {
-	answer, ok := h.waiters[hash]
+	w, ok := h.waiters[hash]
 	if ok {
 		delete(h.waiters, hash)
 		o.WorkItemHash = hash
-		answer <- o
+		w.answer <- o
+		close(w.settled)
 	}
 	return ok
 }
