@@ -170,7 +170,9 @@ func logOf(list []byte) (lines []string) {
 // salvage ends the work that a refused frame was a report about, if that can be made out: its caller should not wait for a
 // report that cannot come in.
 func (s *socket) salvage(text []byte, why error) {
-	text = text[:min(len(text), prefix)]
+	if len(text) > 2*glance {
+		text = append(bytes.Clone(text[:glance]), text[len(text)-glance:]...)
+	}
 	if !bytes.Contains(text, []byte(`"WorkComplete"`)) && !bytes.Contains(text, []byte(`"WorkError"`)) {
 		return
 	}

@@ -76,7 +76,7 @@ func (p *passage) advance(ctx context.Context, size int64, busy *atomic.Bool) er
 }
 
 // read reads a text of at most limit bytes, which then belongs to the caller. It fails with TooLarge, having passed over the
-// rest of the text as far as that is reasonable, and gives the beginning of it. The passage is left by the caller, when it has
+// rest of the text as far as that is reasonable, and gives its beginning and its end. The passage is left by the caller, when it has
 // done with the text. busy is true while the text is not read because there is no place for it.
 func (l *lanes) read(ctx context.Context, in io.Reader, limit int64, busy *atomic.Bool) (text []byte, p *passage, err error) {
 	p = &passage{lanes: l}
@@ -85,9 +85,10 @@ func (l *lanes) read(ctx context.Context, in io.Reader, limit int64, busy *atomi
 	for {
 		if int64(len(text)) > limit {
 			size := int64(len(text))
-			text = bytes.Clone(text[:min(len(text), prefix)])
+			first, last := ends(text)
 			p.leave()
-			return text, p, l.over(in, size, limit)
+			err := l.over(in, last, size, limit)
+			return append(first, last.text...), p, err
 		}
 		if len(text) == cap(text) {
 			more := min(2*int64(cap(text)), max(limit+1, 512))
@@ -101,7 +102,8 @@ func (l *lanes) read(ctx context.Context, in io.Reader, limit int64, busy *atomi
 		switch {
 		case errors.Is(err, io.EOF):
 			if int64(len(text)) > limit {
-				return bytes.Clone(text[:min(len(text), prefix)]), p, ports.OverLimit("", "bytes", limit, int64(len(text)))
+				first, last := ends(text)
+				return append(first, last.text...), p, ports.OverLimit("", "bytes", limit, int64(len(text)))
 			}
 			return text, p, nil
 		case err != nil:
@@ -112,19 +114,41 @@ func (l *lanes) read(ctx context.Context, in io.Reader, limit int64, busy *atomi
 	}
 }
 
-// prefix is how much of a refused text is looked at.
-const prefix = 4 << 10
+// glance is how much of a refused text is looked at, at its beginning and at its end.
+const glance = 4 << 10
 
 // over passes over the rest of a text that is too large, so that its connection can go on; not for ever.
-func (l *lanes) over(in io.Reader, size, limit int64) error {
-	rest, err := io.CopyN(io.Discard, in, 3*limit)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if err == nil {
+func (l *lanes) over(in io.Reader, last *tail, size, limit int64) error {
+	rest, err := io.CopyN(last, in, 3*limit)
+	switch {
+	case err == nil:
 		return errEndless
+	case !errors.Is(err, io.EOF):
+		return err
 	}
 	return ports.OverLimit("", "bytes", limit, size+rest)
 }
 
+// ends are copies of a text's beginning and its end.
+func ends(text []byte) (first []byte, last *tail) {
+	last = &tail{}
+	_, _ = last.Write(text)
+	return bytes.Clone(text[:min(len(text), glance)]), last
+}
+
 var errEndless = ports.Errorf(ports.TooLarge, "", "is many times larger than the limit")
+
+// tail keeps the end of what is written.
+type tail struct{ text []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	if len(p) >= glance {
+		t.text = append(t.text[:0], p[len(p)-glance:]...)
+		return len(p), nil
+	}
+	if over := len(t.text) + len(p) - glance; over > 0 {
+		t.text = t.text[:copy(t.text, t.text[over:])]
+	}
+	t.text = append(t.text, p...)
+	return len(p), nil
+}

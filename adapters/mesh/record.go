@@ -31,7 +31,7 @@ var exempt = map[string]bool{
 const (
 	maxRecords     = 50_000
 	maxRecordBytes = 256 << 20
-	recordBatch    = 256
+	recordBatch    = 2048
 	recordPatience = 2 * time.Second // for the rest, when the hub stops
 )
 

@@ -13,10 +13,10 @@ import (
 	"holdfast/ports"
 )
 
-// told waits until everything that a hub has to record is in the history.
+// recorded waits until everything that a hub has to record is in the history.
 func (s *stand) recorded() {
 	s.t.Helper()
-	eventually(s.t, "an empty recorder", func() bool { return s.hub.record.waiting() == 0 })
+	eventuallyWithin(s.t, 10*testPatience, "an empty recorder", func() bool { return s.hub.record.waiting() == 0 })
 }
 
 // dispatched asks for a work as an outside caller does.
