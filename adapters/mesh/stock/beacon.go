@@ -6,6 +6,7 @@ package stock
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -36,6 +37,7 @@ type BeaconConfig struct {
 	SharedMounts  []any
 	HostID        string // node-1
 	ForceHTTP     bool   // polls, and never tries a socket
+	TLS           *tls.Config
 
 	PollInterval      time.Duration // 5 s
 	HeartbeatInterval time.Duration // 30 s
@@ -117,7 +119,9 @@ func NewBeacon(config BeaconConfig) *Beacon {
 		config: config, life: life, end: end, useSocket: !config.ForceHTTP, changed: make(chan struct{}),
 		http: &http.Client{
 			// The stock client knows no bound; ours keeps a test with a slow hub from running out of files.
-			Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16, MaxConnsPerHost: 16},
+			Transport: &http.Transport{
+				DisableCompression: true, MaxIdleConnsPerHost: 16, MaxConnsPerHost: 16, TLSClientConfig: config.TLS,
+			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}

@@ -195,7 +195,8 @@ func (b *Beacon) reconnect() {
 	})
 }
 
-// Reconnect gives up the socket and connects again at once, without the wait of the stock client.
+// Reconnect gives up the socket and connects again at once, without the wait of the stock client. A busy hub may notice the end
+// of the old socket only after the registration over the new one.
 func (b *Beacon) Reconnect() {
 	if s := b.leave(); s != nil {
 		_ = s.conn.CloseNow()

@@ -354,9 +354,9 @@ func TestAFrozenBeaconKeepsItsSocketAndSaysNothing(t *testing.T) {
 func TestABeaconComesBackUnderANewID(t *testing.T) {
 	t.Parallel()
 	hub, url := open(t, HubConfig{})
-	b := join(t, NewBeacon(BeaconConfig{ServerURL: url, Name: "w"}))
+	b := join(t, NewBeacon(BeaconConfig{ServerURL: url, Name: "w", Clock: Hurry(1000)}))
 	before := b.State().ID
-	b.Reconnect()
+	hub.DropSocket("w")
 	awaitBeacon(t, b, "the return", func(s BeaconState) bool { return s.Registered == 2 && s.Connected })
 	if now := b.State().ID; now == before || hub.State().Beacon("w") == nil {
 		t.Errorf("before %s, now %s", before, now)
@@ -378,7 +378,7 @@ func TestAnOlderSocketThatClosesTakesTheBeaconWithIt(t *testing.T) {
 		t.Errorf("the newer one is %+v", s)
 	}
 	newer.Reconnect()
-	awaitHub(t, hub, "the return", func(s HubState) bool { return s.Beacon("w") != nil })
+	awaitHub(t, hub, "the return", func(s HubState) bool { return s.Beacon("w") != nil && s.Sockets == 1 })
 }
 
 func TestABeaconUploadsAndTellsProgress(t *testing.T) {

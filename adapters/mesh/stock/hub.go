@@ -10,6 +10,7 @@ package stock
 import (
 	"container/list"
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -94,6 +95,28 @@ func (h *Hub) Close() {
 	h.mu.Unlock()
 	h.end()
 	h.all.Wait()
+}
+
+// Restart is the end of the process and the beginning of the next, at the same address: sockets break, beacons and sessions
+// are forgotten, callers are told nothing useful, works wait again, and bindings, the local store and what was flushed remain.
+// A beacon that polls goes on with an id that nobody knows.
+func (h *Hub) Restart() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.sockets {
+		s.beaconID = ""
+		s.end()
+	}
+	h.sockets, h.beacons, h.sessions = map[string]*hubSocket{}, nil, map[string]string{}
+	for hash := range h.waiters {
+		h.settle(hash, Outcome{Err: errors.New("the hub was restarted")})
+	}
+	for item := range h.items() {
+		if item.Status == "Running" || item.Status == "Assigned" {
+			item.Status, item.AssignedBeaconID, item.ClaimedAt = "Pending", nil, nil
+		}
+	}
+	h.note()
 }
 
 // spawn runs f as long as the hub lives; the lock must be held.

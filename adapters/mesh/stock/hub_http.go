@@ -29,12 +29,19 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
+	known := false
 	for _, route := range routes {
-		if args, ok := fit(route.path, parts); ok && route.method == r.Method {
+		args, ok := fit(route.path, parts)
+		if ok && route.method == r.Method {
 			status, doc := route.serve(h, call{request: r, writer: w, args: args, body: body})
 			answer(w, status, doc)
 			return
 		}
+		known = known || ok
+	}
+	if known {
+		answer(w, http.StatusMethodNotAllowed, outputs{"code": "MethodNotAllowed", "message": r.Method + " is not allowed"})
+		return
 	}
 	answer(w, http.StatusNotFound, outputs{"code": "ResourceNotFound", "message": path + " does not exist"})
 }
@@ -67,10 +74,12 @@ var routes = []route{
 	{http.MethodGet, "Beacon/Work/*/Events", (*Hub).eventsRoute},
 	{http.MethodPost, "Beacon/*/Heartbeat", (*Hub).heartbeatRoute},
 	{http.MethodGet, "Beacon", (*Hub).beaconsRoute},
+	{http.MethodGet, "Beacon/Queue", (*Hub).queueRoute},
 	{http.MethodGet, "Beacon/Affinity", (*Hub).affinityRoute},
 	{http.MethodGet, "Beacon/Capabilities", (*Hub).capabilitiesRoute},
 	{http.MethodGet, "Ultravisor/Persistence/Status", (*Hub).persistenceRoute},
 	{http.MethodGet, "Manifest", (*Hub).manifestsRoute},
+	{http.MethodGet, "Manifest/*", (*Hub).manifestRoute},
 	{http.MethodGet, "Beacon/*", (*Hub).beaconRoute},
 	{http.MethodDelete, "Beacon/*", (*Hub).deregisterRoute},
 }

@@ -110,7 +110,9 @@ func (h *Hub) DropSocket(name string) bool {
 	if b == nil || h.sockets[b.BeaconID] == nil {
 		return false
 	}
-	h.sockets[b.BeaconID].end()
+	s := h.sockets[b.BeaconID]
+	s.end()
+	h.gone(s)
 	return true
 }
 

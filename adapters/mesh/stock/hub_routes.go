@@ -158,6 +158,30 @@ func (h *Hub) eventsRoute(c call) (int, any) {
 	return http.StatusOK, outputs{"WorkItemHash": hash, "Events": events}
 }
 
+func (h *Hub) queueRoute(c call) (int, any) {
+	h.mu.Lock()
+	live := []*WorkItem{}
+	for item := range h.items() {
+		live = append(live, item)
+	}
+	items := encoded(live)
+	h.mu.Unlock()
+	var history any
+	if c.request.URL.Query().Get("include") == "history" {
+		kept := inside(h.Call("QP_ListWorkItems", map[string]any{"Filter": map[string]any{"Limit": 200, "OrderBy": "-EnqueuedAt"}}))
+		history = kept["WorkItems"]
+	}
+	return http.StatusOK, outputs{"Summary": outputs{"At": h.stamp()}, "Items": items, "History": history}
+}
+
+func (h *Hub) manifestRoute(c call) (int, any) {
+	kept := inside(h.Call("MS_GetManifest", map[string]any{"RunHash": c.args[0]}))
+	if string(kept["Success"]) != "true" {
+		return failed400(http.StatusNotFound, "Manifest not found.")
+	}
+	return http.StatusOK, kept["Manifest"]
+}
+
 func (h *Hub) manifestsRoute(call) (int, any) {
 	kept := inside(h.Call("MS_ListManifests", map[string]any{"Filter": map[string]any{}}))["Manifests"]
 	orJSON(&kept, "[]")

@@ -2,7 +2,9 @@ package stock
 
 import (
 	"encoding/json"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -239,6 +241,82 @@ func TestALostBeaconsWorkIsGivenToAnother(t *testing.T) {
 	awaitHub(t, hub, "the report", func(s HubState) bool { return s.Running+s.Waiting == 0 })
 }
 
+// What is handed over late is handed over as it is then, not as it was when it was written.
+func TestAWriteThatHadToWaitCarriesWhatCameAfterIt(t *testing.T) {
+	t.Parallel()
+	hub, url := open(t, HubConfig{})
+	store := NewPersistence()
+	b := join(t, store.Beacon(BeaconConfig{ServerURL: url, MaxConcurrent: 1}))
+	hub.Imagine(Registration{Name: "worker", Capabilities: []string{"C"}}, true)
+	b.Freeze()
+	hub.Enqueue(Spec{Capability: "Nobody"}) // its upsert takes the only slot
+	hash := hub.Enqueue(Spec{Capability: "C"})
+	_ = hub.Complete(hash, Result{})
+	first := make(chan string, 8)
+	store.Watch(func(w Write) {
+		if w.Key == hash && w.Action == "QP_UpsertWorkItem" {
+			first <- text(inside(w.Record)["Status"])
+		}
+	})
+	b.Thaw()
+	awaitHub(t, hub, "the answers", idle)
+	if got := <-first; got != "Complete" {
+		t.Errorf("the upsert says %s", got)
+	}
+}
+
+func TestARestartedHubKnowsNobody(t *testing.T) {
+	t.Parallel()
+	hub, url := open(t, HubConfig{})
+	b := join(t, NewBeacon(BeaconConfig{ServerURL: url, Name: "w", Actions: []Action{echo("C", "A")}, Clock: Hurry(1000)}))
+	join(t, NewBeacon(BeaconConfig{ServerURL: url, Name: "poller", ForceHTTP: true, Clock: Hurry(100)}))
+	hub.Restart()
+	awaitBeacon(t, b, "the return", func(s BeaconState) bool { return s.Registered == 2 && s.Connected })
+	if s := hub.State(); s.Beacon("poller") != nil || s.Beacon("w") == nil {
+		t.Errorf("the hub knows %+v", s.Beacons)
+	}
+	if o := hub.Dispatch(Spec{Capability: "C", Action: "A"}); o.Err != nil {
+		t.Error(o.Err)
+	}
+}
+
+func TestTheHubIsReadThroughWhoKeepsItsHistory(t *testing.T) {
+	t.Parallel()
+	hub, url := open(t, HubConfig{})
+	store := NewPersistence()
+	join(t, store.Beacon(BeaconConfig{ServerURL: url}))
+	hub.Imagine(Registration{Name: "worker", Capabilities: []string{"C"}}, true)
+	hash := hub.Enqueue(Spec{Capability: "C"})
+	_ = hub.Complete(hash, Result{})
+	hub.UpsertManifest(doc(map[string]any{"Hash": "run-1", "Status": "Complete"}))
+	awaitHub(t, hub, "the answers", idle)
+	for path, wanted := range map[string]string{
+		"/Beacon/Queue?include=history": hash, "/Beacon/Work/" + hash + "/Events": "completed", "/Manifest": "run-1",
+		"/Manifest/run-1": "Complete", "/Beacon": "persist", "/Beacon/Affinity": "queue-persistence",
+		"/Beacon/Capabilities": "QP_GetEvents", "/Ultravisor/Persistence/Status": "unassigned", "/status": "promiscuous",
+		"/Manifest/none": "not found", "/Nowhere": "ResourceNotFound", "/Beacon/Register": "Beacon not found",
+		"/1.0/Authenticate": "MethodNotAllowed",
+	} {
+		if got := get(t, url+path); !strings.Contains(got, wanted) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	res, err := http.Get(url) //nolint:gosec // a test's own server
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
 // A store is flushed again with each new BeaconID, in full, and events are doubled by a beacon that only appends.
 func TestEveryReconnectFlushesEverythingAgain(t *testing.T) {
 	t.Parallel()
@@ -246,7 +324,7 @@ func TestEveryReconnectFlushesEverythingAgain(t *testing.T) {
 	hub, url := open(t, HubConfig{})
 	keep(hub, items)
 	store := NewPersistence()
-	b := join(t, store.Beacon(BeaconConfig{ServerURL: url, Clock: Hurry(10_000)}))
+	join(t, store.Beacon(BeaconConfig{ServerURL: url, Clock: Hurry(10_000)}))
 	for n := 1; n <= 3; n++ {
 		awaitHub(t, hub, "the sweeps", func(s HubState) bool { return len(s.Sweeps) == 2*n })
 		held := store.Holds()
@@ -254,7 +332,7 @@ func TestEveryReconnectFlushesEverythingAgain(t *testing.T) {
 			t.Errorf("after %d flushes: %d items, %d manifests, %d events", n, len(held.Items), len(held.Manifests), len(held.Events["w-00007"]))
 		}
 		if n < 3 {
-			b.Reconnect()
+			hub.DropSocket("persist")
 		}
 	}
 	for _, s := range hub.State().Sweeps {
