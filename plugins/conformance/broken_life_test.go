@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"holdfast/ports"
 )
@@ -77,20 +78,36 @@ var starts struct {
 	n int
 }
 
-// mixesStates writes the members of a record one after the other.
+// mixesStates writes the members of a record one after the other, and somebody reads between.
 func mixesStates(right whole) *broken {
-	return &broken{whole: right, put: func(ctx context.Context, b ports.Batch) (ports.Applied, error) {
-		for _, r := range b.Rows {
+	reads := make(chan struct{})
+	b := &broken{whole: right}
+	b.item = func(ctx context.Context, key string) (ports.Row, error) {
+		row, err := right.Item(ctx, key)
+		select {
+		case reads <- struct{}{}:
+		default:
+		}
+		return row, err
+	}
+	b.put = func(ctx context.Context, batch ports.Batch) (ports.Applied, error) {
+		for _, r := range batch.Rows {
 			present, err := right.Item(ctx, r.Key)
 			if r.Kind != ports.KindItem || err != nil {
 				continue
 			}
-			half := mergedWith(present.Body, rebuilt(members(r.Body), func(m ports.Member) bool { return m.Name == "Status" }))
-			present.Body = half
-			if _, err := right.Put(ctx, ports.Batch{Family: b.Family, Rows: []ports.Row{present}}); err != nil {
+			present.Body = mergedWith(present.Body, rebuilt(members(r.Body), func(m ports.Member) bool { return m.Name == "Status" }))
+			if _, err := right.Put(ctx, ports.Batch{Family: batch.Family, Rows: []ports.Row{present}}); err != nil {
 				return ports.Applied{}, err
 			}
+			for range 2 { // the first may have begun before
+				select {
+				case <-reads:
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
 		}
-		return right.Put(ctx, b)
-	}}
+		return right.Put(ctx, batch)
+	}
+	return b
 }

@@ -60,7 +60,7 @@ var putDefects = []defect{
 		},
 	},
 	{
-		name: "answers before it stores", found: []string{"durability/closed", "durability/position", "durability/drained"},
+		name: "answers before it stores", found: []string{"durability/closed", "durability/position", "durability/drained", "durability/killed"},
 		of: answersEarly,
 	},
 	{

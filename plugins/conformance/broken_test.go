@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/adapters/sqlite"
+	"holdfast/internal/reference"
 	"holdfast/ports"
 )
 
@@ -24,8 +24,11 @@ type whole interface {
 	ports.Surveyor
 }
 
+// disks outlive the stores that are opened over them.
+var disks reference.Disks
+
 // right makes the backend that the defects are put into.
-func right() whole { return sqlite.New() }
+func right() whole { return disks.New() }
 
 // broken is a backend in which some methods do something else.
 type broken struct {
@@ -151,7 +154,7 @@ func TestTheSuiteFindsWhatIsWrong(t *testing.T) {
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			s := InProcess(func() ports.Backend { return d.of(right()) })
+			s := subject(d.of)
 			s.Patience = d.patience()
 			for _, path := range d.found {
 				report, err := Check(t.Context(), s, path, func(Result) {})
@@ -171,12 +174,19 @@ func TestTheSuiteFindsWhatIsWrong(t *testing.T) {
 		t.Parallel()
 		slices.Sort(meant)
 		for _, path := range slices.Compact(meant) {
-			report, err := Check(t.Context(), InProcess(func() ports.Backend { return &broken{whole: right()} }), path, func(Result) {})
+			report, err := Check(t.Context(), subject(func(right whole) *broken { return &broken{whole: right} }), path, func(Result) {})
 			if err != nil || report.Count(Passed) != 1 {
 				t.Errorf("%s: %v, %v", path, err, report)
 			}
 		}
 	})
+}
+
+// subject is how the suite gets at a broken store, and kills it.
+func subject(of func(right whole) *broken) Subject {
+	s := InProcess(func() ports.Backend { return of(right()) })
+	s.Kill = func(b ports.Backend) { b.(*broken).whole.(*reference.Store).Kill() }
+	return s
 }
 
 // patience is short for what hangs; every other defect is found long before.

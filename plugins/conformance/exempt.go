@@ -43,9 +43,10 @@ func missing(d *ports.Description, c *Case) (what []string) {
 			what = append(what, power)
 		}
 	}
-	if c.Reads && len(readable(d)) == 0 {
+	switch {
+	case (c.Reads || c.Pages) && len(readable(d)) == 0:
 		what = append(what, anyReader)
-	} else if c.Pages && len(pageable(d)) == 0 {
+	case c.Pages && len(pageable(d)) == 0:
 		what = append(what, anyList)
 	}
 	return what

@@ -142,8 +142,8 @@ func TestABackendIsJudgedByWhatItOffers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := InProcess(func() ports.Backend {
-				return &broken{whole: right(), describe: func(d ports.Description) ports.Description {
+			s := subject(func(right whole) *broken {
+				return &broken{whole: right, describe: func(d ports.Description) ports.Description {
 					d.Families, d.Powers = offer.families, offer.powers
 					if name == "one call at a time" {
 						d.Slots = 1

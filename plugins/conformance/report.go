@@ -75,9 +75,10 @@ func (r *Report) optOuts() (list []string) {
 		switch result.Outcome {
 		case NotOffered:
 			for _, word := range missing(&r.Description, result.Case) {
-				if slices.Contains(ports.Families, ports.Family(word)) {
+				switch {
+				case slices.Contains(ports.Families, ports.Family(word)):
 					families = add(families, word)
-				} else {
+				case word != anyReader && word != anyList: // the readers are named by other cases
 					powers = add(powers, word)
 				}
 			}
