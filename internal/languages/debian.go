@@ -55,6 +55,18 @@ func unpack(ctx context.Context, dir string, packages ...string) (root string, e
 	return root, errors.Join(os.RemoveAll(lists), os.RemoveAll(cache))
 }
 
+// install installs Debian packages on this machine, which takes a root, as a CI machine has.
+func install(ctx context.Context, dir string, packages ...string) error {
+	if os.Getuid() != 0 {
+		return fmt.Errorf("only root can install %v here", packages)
+	}
+	if _, err := run(ctx, dir, "apt-get", "-q", "update"); err != nil {
+		return err
+	}
+	_, err := run(ctx, dir, "apt-get", append([]string{"-q", "-y", "install", "--no-install-recommends"}, packages...)...)
+	return err
+}
+
 // libraries is the line of a wrapper that lets a program find the libraries that were unpacked with it.
 func libraries(root string) string {
 	found, err := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu"))

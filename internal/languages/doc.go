@@ -1,6 +1,7 @@
 // Package languages brings a test the interpreters of plugins that are not written in Go, and the libraries that they need. A machine
-// may have none of them: what is missing is fetched once, from Debian's packages and the npm registry, into .tools at the top of the
-// repository, without touching the machine.
+// may have none of them. grpc for Python is fetched from Debian's packages and the modules of Node from the npm registry, once, into
+// .tools at the top of the repository, without touching the machine. node and npm themselves cannot be had like that: where there are
+// none, a root (a CI machine) gets Debian's installed.
 //
 //	node := languages.Node(t)         // node, and npm
 //	python := languages.Python(t)     // python3 that imports grpc and google.protobuf

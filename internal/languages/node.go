@@ -11,45 +11,32 @@ import (
 	"testing"
 )
 
-// findNode takes node and npm as the machine has them, or unpacks Debian's packages.
+// findNode takes node and npm as the machine has them, or else installs Debian's: they look for their own parts below /usr, so that
+// nothing less will do.
 func findNode(ctx context.Context, tools string) (Tool, error) {
-	dir := filepath.Join(tools, "debian-nodejs")
-	wrapped := filepath.Join(dir, "bin", "node")
-	for _, known := range []string{wrapped, inPath("node")} {
-		if known == "" {
-			continue
-		}
-		_, err := run(ctx, tools, known, "-e", "process.exit(parseInt(process.versions.node) < 14 ? 1 : 0)")
-		if err == nil && npmOf(known) != "" {
-			return Tool{Command: known}, nil
-		}
+	if known := nodeThere(ctx, tools); known != "" {
+		return Tool{Command: known}, nil
 	}
-	root, err := unpack(ctx, dir, "nodejs", "npm")
-	if err != nil {
+	if err := install(ctx, tools, "nodejs", "npm"); err != nil {
 		return Tool{}, err
 	}
-	shared := filepath.Join(root, "usr/share/nodejs")
-	interpreter := filepath.Join(root, "usr/bin/node")
-	if _, err := os.Stat(interpreter); err != nil {
-		interpreter = inPath("node") // only npm was missing
+	known := nodeThere(ctx, tools)
+	if known == "" {
+		return Tool{}, errors.New("nodejs and npm are installed, and they do not work")
 	}
-	err = errors.Join(
-		wrap(wrapped, libraries(root)+"exec "+interpreter+" \"$@\""),
-		wrap(filepath.Join(dir, "bin", "npm"), libraries(root)+"export NODE_PATH='"+shared+"'\nexec "+interpreter+" '"+shared+"/npm/bin/npm-cli.js' \"$@\""))
-	if err != nil {
-		return Tool{}, err
-	}
-	_, err = run(ctx, tools, wrapped, "-e", "0")
-	return Tool{Command: wrapped}, err
+	return Tool{Command: known}, nil
 }
 
-// npmOf is the npm that belongs to a node.
-func npmOf(node string) string {
-	beside := filepath.Join(filepath.Dir(node), "npm")
-	if _, err := os.Stat(beside); err == nil {
-		return beside
+// nodeThere gives the machine's node, if it is a new enough one and has an npm.
+func nodeThere(ctx context.Context, tools string) string {
+	known := inPath("node")
+	if known == "" || inPath("npm") == "" {
+		return ""
 	}
-	return inPath("npm")
+	if _, err := run(ctx, tools, known, "-e", "process.exit(parseInt(process.versions.node) < 14 ? 1 : 0)"); err != nil {
+		return ""
+	}
+	return known
 }
 
 // Install gives the Node project in a folder what its package-lock.json names. What was fetched once is kept by the content of that
@@ -65,7 +52,7 @@ func Install(t testing.TB, dir string) {
 	}
 	tool := Node(t)
 	modules, err := locked(func(ctx context.Context, tools string) (string, error) {
-		return modulesOf(ctx, tools, npmOf(tool.Command), dir, lock)
+		return modulesOf(ctx, tools, dir, lock)
 	})
 	had(t, tool, "the npm packages of "+dir, err)
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
@@ -73,7 +60,7 @@ func Install(t testing.TB, dir string) {
 	}
 }
 
-func modulesOf(ctx context.Context, tools, npm, dir string, lock []byte) (string, error) {
+func modulesOf(ctx context.Context, tools, dir string, lock []byte) (string, error) {
 	kept := filepath.Join(tools, fmt.Sprintf("node-modules-%.6x", sha256.Sum256(lock)))
 	modules := filepath.Join(kept, "node_modules")
 	if _, err := os.Stat(modules); err == nil {
@@ -93,7 +80,7 @@ func modulesOf(ctx context.Context, tools, npm, dir string, lock []byte) (string
 			return "", err
 		}
 	}
-	if _, err := run(ctx, fresh, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
+	if _, err := run(ctx, fresh, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
 		return "", err
 	}
 	return modules, os.Rename(fresh, kept)
