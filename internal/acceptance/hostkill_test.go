@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestNoPluginOutlivesAHostThatIsKilled(t *testing.T) {
 		command, script := projectOf(t, lang)
 		setup.Config += fmt.Sprintf("backend %q %[1]q {\n  plugin = %q\n  args   = [%q]\n}\n", lang, command, script)
 	}
-	programs := plant(t, hostile.Deaf, hostile.Stopped, hostile.HostStreams)
+	programs := plant(t, hostile.Deaf, hostile.Stopped, hostile.HostStreams, hostile.ForkInside, hostile.ForkOutside)
 	names := []string{"local", "mirror", templates.Node, templates.Python}
 	for fault, p := range programs {
 		names = append(names, string(fault))
@@ -39,8 +40,8 @@ func TestNoPluginOutlivesAHostThatIsKilled(t *testing.T) {
 	for round := range rounds(5) {
 		if round%2 == 0 {
 			e2e.Await(t, "every plugin runs", func() error { return allRun(t, h, names) })
-			if n := len(kin(runDirs)); n < len(names)+1 {
-				t.Fatalf("%d processes are found, of which %d are plugins", n, len(names))
+			if all, _ := kin(runDirs); len(all) < len(names)+1 {
+				t.Fatalf("%v are found, %d plugins should be among them", all, len(names))
 			}
 			goWrong(t, programs)
 		} else { // some have not come to their handshake
@@ -50,7 +51,7 @@ func TestNoPluginOutlivesAHostThatIsKilled(t *testing.T) {
 		h.Kill()
 		killed := time.Now()
 		for {
-			left := kin(runDirs)
+			left, _ := kin(runDirs)
 			if len(left) == 0 {
 				break
 			}
@@ -62,8 +63,14 @@ func TestNoPluginOutlivesAHostThatIsKilled(t *testing.T) {
 		for _, p := range programs {
 			_ = p.End()
 		}
-		t.Logf("round %d: all gone after %s", round, time.Since(killed).Round(time.Millisecond))
+		_, orphans := kin(runDirs)
+		t.Logf("round %d: all gone after %s, and %d children of plugins left", round, time.Since(killed).Round(time.Millisecond), len(orphans))
 		h.Launch(t)
+		for _, orphan := range orphans {
+			if _, left := kin(runDirs); slices.Contains(left, orphan) {
+				t.Errorf("the child of a plugin outlives the next start: %s", orphan)
+			}
+		}
 		for _, dir := range before {
 			if _, err := os.Stat(dir); err == nil {
 				t.Errorf("%s of the host before is still there", dir)
@@ -125,8 +132,9 @@ func allRun(t *testing.T, h *e2e.Host, names []string) error {
 	return nil
 }
 
-// kin lists the live processes that were started with a folder for temporary files: a host, its plugins and their children.
-func kin(tmpdir string) (list []string) {
+// kin lists the live processes that were started with a folder for temporary files: a host and its plugins, and what hostile
+// plugins have forked.
+func kin(tmpdir string) (list, children []string) {
 	found, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range found {
 		environ, err := os.ReadFile(path)
@@ -138,7 +146,12 @@ func kin(tmpdir string) (list []string) {
 			continue
 		}
 		line, _ := os.ReadFile(proc + "/cmdline")
-		list = append(list, filepath.Base(proc)+" "+strings.ReplaceAll(strings.TrimRight(string(line), "\x00"), "\x00", " "))
+		one := filepath.Base(proc) + " " + strings.ReplaceAll(strings.TrimRight(string(line), "\x00"), "\x00", " ")
+		if strings.HasSuffix(one, " child") {
+			children = append(children, one)
+		} else {
+			list = append(list, one)
+		}
 	}
-	return list
+	return list, children
 }

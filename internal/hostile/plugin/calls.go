@@ -61,7 +61,7 @@ func (f *faulty) beforeWrite(keys []string) {
 func (f *faulty) afterWrite() {
 	switch {
 	case f.is(hostile.DieOnWrite):
-		fmt.Fprintln(os.Stderr, "a write broke the tape")
+		fmt.Fprintln(stderr, "a write broke the tape") // os.Stderr is a pipe of go-plugin by now, whose end is lost
 		os.Exit(3)
 	case f.is(hostile.LateShort):
 		<-time.After(lateShort)
