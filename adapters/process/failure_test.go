@@ -26,7 +26,7 @@ func TestAPluginThatDoesNotStartIsToldForWhatItIs(t *testing.T) {
 		{"exit", ports.Unavailable, "PATH exited with code 3 before its handshake; its last lines:\n  cannot find my tape"},
 		{"killed", ports.Unavailable, "PATH was ended by signal 9 (killed) before its handshake; it said nothing on stderr, see what it does with: holdfast plugin check PATH"},
 		{"only-banner", ports.Unavailable, `PATH exited with code 0 before its handshake; it printed "*** TAPE 1.0 ***" to stdout instead; it said nothing on stderr, see what it does with: holdfast plugin check PATH`},
-		{"flood", ports.Invalid, "plugin: PATH printed more than 64 KiB to stdout and no handshake among it; a plugin logs to stderr"},
+		{"flood", ports.Invalid, "plugin: PATH printed more than 8 MiB to stdout and no handshake among it; a plugin logs to stderr"},
 		{"tcp", ports.Invalid, "plugin: PATH listens on tcp, where every user of the machine could call it; a backend listens on a unix socket in $PLUGIN_UNIX_SOCKET_DIR"},
 		{"netrpc", ports.Invalid, `plugin: PATH speaks "netrpc", a backend speaks grpc`},
 		{"long-socket", ports.Invalid, "plugin: PATH listens on a socket whose path has 111 bytes, the limit is 107; give the socket a shorter name"},

@@ -65,19 +65,9 @@ func offerToKernel(pid int) {
 
 // groupOf gives the processes of a group.
 func groupOf(group int) []int {
-	folder, err := os.Open("/proc")
-	if err != nil {
-		return []int{group}
-	}
-	defer folder.Close()
-	names, _ := folder.Readdirnames(-1)
 	var members []int
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
+	for _, pid := range processes() {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue
 		}

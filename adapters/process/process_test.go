@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ import (
 func TestAPluginKeepsWhatItIsGiven(t *testing.T) {
 	t.Parallel()
 	p := run(t, nil)
-	for _, size := range []int{2, 3900 << 10, 4100 << 10, 63 << 20} {
+	for _, size := range []int{2, 3900 << 10, 4100 << 10, 15900 << 10, 16100 << 10, 71 << 20} {
 		row := ports.Row{Kind: ports.KindItem, Key: "wi", Body: make([]byte, size)}
 		if _, err := p.Put(t.Context(), ports.Batch{Family: ports.Queue, Rows: []ports.Row{row}}); err != nil {
 			t.Fatalf("put of %d bytes: %v", size, err)
@@ -30,6 +31,10 @@ func TestAPluginKeepsWhatItIsGiven(t *testing.T) {
 		if got, err := p.Item(t.Context(), "wi"); err != nil || len(got.Body) != size {
 			t.Fatalf("item of %d bytes: %d, %v", size, len(got.Body), err)
 		}
+	}
+	tooLarge := ports.Row{Kind: ports.KindItem, Key: "wi", Body: make([]byte, 73<<20)}
+	if _, err := p.Put(t.Context(), ports.Batch{Family: ports.Queue, Rows: []ports.Row{tooLarge}}); ports.CodeOf(err) != ports.TooLarge {
+		t.Errorf("put of 73 MiB: %v", err)
 	}
 	d, err := p.Describe(t.Context())
 	if err != nil || d.Kind != "memory" {
@@ -345,8 +350,22 @@ func beHost(args []string) {
 	if err := p.Await(context.Background()); err != nil {
 		panic(err)
 	}
+	interrupted := make(chan os.Signal, 1)
+	if slices.Contains(args, "stops-on-interrupt") {
+		signal.Notify(interrupted, os.Interrupt)
+	}
 	fmt.Println(p.Status().PID)
-	select {}
+	<-interrupted
+	if err := put(context.Background(), p, "the last"); err != nil {
+		panic(err)
+	}
+	if s := p.Status(); s.Starts != 1 {
+		panic("the plugin was ended before")
+	}
+	_ = p.Close()
+	_ = dir.Close()
+	fmt.Println("the last write is stored")
+	os.Exit(0)
 }
 
 func TestARestartOnRequestSaysWhy(t *testing.T) {

@@ -20,6 +20,13 @@ import (
 	"holdfast/ports"
 )
 
+// A file that was just written may still be open in a process that is about to become another program, for a moment. So one
+// that is being written is tried a few times.
+const (
+	busyTries = 10
+	busyTime  = 20 * time.Millisecond
+)
+
 // trailTime is how long the streams of a dead program may stay open: a grandchild that left the group can hold them.
 const trailTime = 300 * time.Millisecond
 
@@ -57,16 +64,18 @@ func newProgram(path string, spec *Spec, files pinned, log hclog.Logger) *progra
 
 // start returns when the program runs or cannot. It runs until it ends by itself or kill is called.
 func (p *program) start(env []string) error {
-	cmd := exec.Command(p.path, p.args...)
-	cmd.Env = env
-	cmd.SysProcAttr = attributes()
 	streams, err := newStreams()
 	if err != nil {
 		return fmt.Errorf("pipes for a plugin: %w", err)
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.stdin.r, streams.stdout.w, streams.stderr.w
+	command := func() *exec.Cmd {
+		cmd := exec.Command(p.path, p.args...)
+		cmd.Env, cmd.SysProcAttr = env, attributes()
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.stdin.r, streams.stdout.w, streams.stderr.w
+		return cmd
+	}
 	started := make(chan error)
-	go p.live(cmd, streams, started)
+	go p.live(command, streams, started)
 	err = <-started
 	streams.closeTheirs()
 	if err != nil {
@@ -76,17 +85,14 @@ func (p *program) start(env []string) error {
 }
 
 // live starts the program and waits for it on one and the same thread; see attributes.
-func (p *program) live(cmd *exec.Cmd, s *streams, started chan<- error) {
+func (p *program) live(command func() *exec.Cmd, s *streams, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p.mu.Lock()
-	err := errors.New("stopped before it was started")
-	if !p.aborted {
-		if err = cmd.Start(); err == nil {
-			p.pid = cmd.Process.Pid
-		}
+	cmd, err := p.begin(command)
+	for n := 1; errors.Is(err, syscall.ETXTBSY) && n < busyTries; n++ {
+		time.Sleep(busyTime)
+		cmd, err = p.begin(command)
 	}
-	p.mu.Unlock()
 	started <- err
 	if err != nil {
 		return
@@ -118,6 +124,21 @@ func (p *program) live(cmd *exec.Cmd, s *streams, started chan<- error) {
 	late.Stop()
 	s.closeOurs()
 	close(p.exited)
+}
+
+// begin is one try to start the program, unless it was killed before.
+func (p *program) begin(command func() *exec.Cmd) (*exec.Cmd, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.aborted {
+		return nil, errors.New("stopped before it was started")
+	}
+	cmd := command()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.pid = cmd.Process.Pid
+	return cmd, nil
 }
 
 // kill ends the whole group, now or, before the start, instead of it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,8 +58,9 @@ func bePlugin(habits []string) {
 		fmt.Println("*** TAPE 1.0 ***")
 		os.Exit(0)
 	case has("flood"):
-		fmt.Print(strings.Repeat("x", 200<<10))
-		select {}
+		for {
+			fmt.Print(strings.Repeat("x", 200<<10))
+		}
 	case has("speaks-9"):
 		fmt.Println("1|9|unix|/tmp/x|grpc|")
 		select {}
@@ -83,6 +85,28 @@ func bePlugin(habits []string) {
 		os.Exit(1)
 	case has("mute"):
 		select {}
+	case has("freeze-before"):
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case has("freeze-in"):
+		fmt.Print("1|1|unix|" + os.Getenv("PLUGIN_UNIX_SOCKET_DIR"))
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case has("freeze-after"):
+		path := os.Getenv("PLUGIN_UNIX_SOCKET_DIR") + "/s"
+		if _, err := net.Listen("unix", path); err != nil {
+			panic(err)
+		}
+		fmt.Printf("1|1|unix|%s|grpc|\n", path)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case has("prints-first"):
+		fmt.Println(strings.Repeat("x", 1<<20))
+		fmt.Print(strings.Repeat("y\n", 1<<18))
+	case has("stray"):
+		child := exec.Command("sleep", "60")
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
 	case has("fork"):
 		child := exec.Command("sleep", "60")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
@@ -103,13 +127,9 @@ func eat() {
 	var eaten [][]byte
 	for range 32 {
 		eaten = append(eaten, bytes.Repeat([]byte{1}, 64<<20))
-		select {
-		case <-time.After(50 * time.Millisecond):
-		}
+		<-time.After(50 * time.Millisecond)
 	}
-	select {
-	case <-time.After(time.Minute):
-	}
+	<-time.After(time.Minute)
 	runtime.KeepAlive(eaten)
 }
 
@@ -163,6 +183,12 @@ func (m *memory) Put(_ context.Context, b ports.Batch) (ports.Applied, error) {
 			eat()
 		case "child eats":
 			_ = exec.Command(os.Args[0], asPlugin, "eater").Run()
+		case "flood": // past what the SDK does with os.Stdout
+			_, _ = syscall.Write(1, bytes.Repeat([]byte{'o'}, 1<<20))
+			_, _ = syscall.Write(2, bytes.Repeat([]byte{'e'}, 1<<20))
+		case "slow":
+			sdk.Logger().Info("the slow write has begun")
+			<-time.After(500 * time.Millisecond)
 		case "print":
 			fmt.Println(strings.Repeat("p", 1<<20))
 			fmt.Println("printed")

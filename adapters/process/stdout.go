@@ -12,8 +12,9 @@ import (
 	"holdfast/ports"
 )
 
-// maxNoise is how much a program may print before its handshake.
-const maxNoise = 64 << 10
+// maxNoise is how much a program may print before its handshake. Nothing of it is kept; the limit ends a program that does
+// nothing else.
+const maxNoise = 8 << 20
 
 // output reads a program's stdout for ever: it finds the handshake, hands it on, and drops the rest into the log.
 type output struct {
@@ -29,13 +30,15 @@ type output struct {
 	noise     string // the first line that was none
 	fault     error  // why this output will never do
 
-	seen int
+	seen  int
+	ended bool
 }
 
 // read is done when the program's stdout ends.
 func (o *output) read(r io.Reader) {
 	split := &lines{emit: o.take}
 	_, _ = io.Copy(split, &counted{r: r, o: o})
+	o.ended = true // what stands behind the last newline is no handshake
 	split.flush()
 	_ = o.line.Close()
 }
@@ -50,7 +53,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if c.o.found() == "" {
 		if c.o.seen += n; c.o.seen > maxNoise {
-			c.o.refuse(ports.InField(ports.Invalid, "plugin", "printed more than %d KiB to stdout and no handshake among it; a plugin logs to stderr", maxNoise>>10))
+			c.o.refuse(ports.InField(ports.Invalid, "plugin", "printed more than %d MiB to stdout and no handshake among it; a plugin logs to stderr", maxNoise>>20))
 		}
 	}
 	return n, err
@@ -58,7 +61,7 @@ func (c *counted) Read(p []byte) (int, error) {
 
 func (o *output) take(line []byte, cut int) {
 	text := string(line)
-	if o.found() == "" && cut == 0 && handshakeForm.MatchString(text) {
+	if o.found() == "" && cut == 0 && !o.ended && handshakeForm.MatchString(text) {
 		if err := o.check(text); err != nil {
 			o.refuse(err)
 			return

@@ -50,6 +50,9 @@ func (c *child) end(ctx context.Context, grace time.Duration, t *timing) {
 	case <-last.C:
 		c.log.Error("a killed plugin is still there; the kernel holds it", "pid", c.pid())
 	}
+	if n := killStrays(c.socketDir); n > 0 {
+		c.log.Warn("processes of the plugin had left its group and were killed", "count", n)
+	}
 	c.removeSocketDir()
 }
 
