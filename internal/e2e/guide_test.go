@@ -28,23 +28,22 @@ type road struct{ commands, config string }
 
 func roadOf(t *testing.T, lang string) road {
 	t.Helper()
+	return road{commands: blockAfter(t, "### "+lang, "sh"), config: blockAfter(t, "### "+lang, "hcl")}
+}
+
+// blockAfter is the first block of a kind behind a heading of the guide.
+func blockAfter(t *testing.T, heading, kind string) string {
+	t.Helper()
 	text, err := os.ReadFile(guide)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, chapter, found := strings.Cut(string(text), "\n### "+lang+"\n")
-	chapter, _, _ = strings.Cut(chapter, "\n### ")
-	block := func(kind string) string {
-		parts := regexp.MustCompile("(?s)```" + kind + "\n(.*?)```").FindStringSubmatch(chapter)
-		if parts == nil {
-			t.Fatalf("the way of %s has no %s", lang, kind)
-		}
-		return parts[1]
+	_, chapter, _ := strings.Cut(string(text), "\n"+heading+"\n")
+	parts := regexp.MustCompile("(?s)```" + kind + "\n(.*?)```").FindStringSubmatch(chapter)
+	if parts == nil {
+		t.Fatalf("the guide has no %s behind %q", kind, heading)
 	}
-	if !found {
-		t.Fatalf("the guide has no way of %s", lang)
-	}
-	return road{commands: block("sh"), config: block("hcl")}
+	return parts[1]
 }
 
 func TestTheCommandsOfTheGuideLeadToABackendThatServes(t *testing.T) {
@@ -81,8 +80,34 @@ func TestTheCommandsOfTheGuideLeadToABackendThatServes(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(a.dir, "holdfast.hcl"), []byte(way.config), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			a.serves(t)
+			a.serves(t, func(at string) {
+				if lang == "Node" {
+					a.looksFor(t, at)
+				}
+			})
 		})
+	}
+}
+
+// looksFor runs the commands for when something is wrong, beside a host that serves.
+func (a *author) looksFor(t *testing.T, at string) {
+	t.Helper()
+	ran := 0
+	for line := range strings.Lines(blockAfter(t, "## When something is wrong", "sh")) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "  #")
+		fails := strings.HasPrefix(line, "./") // by hand
+		if strings.HasSuffix(line, "serve") {
+			continue // it does already
+		}
+		cmd := a.command(t, line)
+		cmd.Env = append(cmd.Env, "HOLDFAST_LISTEN="+at)
+		out, err := cmd.CombinedOutput()
+		if ran++; (err != nil) != fails || len(out) == 0 {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+	if ran < 8 {
+		t.Errorf("only %d commands were found", ran)
 	}
 }
 
@@ -131,8 +156,8 @@ func (a *author) does(t *testing.T, line string) string {
 	return string(out)
 }
 
-// serves starts the host with the author's own configuration and waits until his backend follows.
-func (a *author) serves(t *testing.T) {
+// serves starts the host with the author's own configuration, waits until his backend follows, and has something done meanwhile.
+func (a *author) serves(t *testing.T, meanwhile func(at string)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -165,6 +190,7 @@ func (a *author) serves(t *testing.T) {
 		}
 		return fmt.Errorf("the backends are %+v", s.Backends)
 	})
+	meanwhile(at)
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case err := <-ended:
