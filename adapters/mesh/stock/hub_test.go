@@ -477,3 +477,30 @@ func TestPersistenceAnswersAsTheContractSays(t *testing.T) {
 		})
 	}
 }
+
+// What the real one was seen to do: a beacon of 25 ms a write and 4 slots loses what waits longer than 5 s for its turn.
+func TestASlowBeaconLosesWhatTheStockHubWrites(t *testing.T) {
+	t.Parallel()
+	const items = 300
+	hub, url := open(t, HubConfig{Clock: Hurry(50)})
+	store := NewPersistence()
+	b := join(t, store.Beacon(BeaconConfig{ServerURL: url, MaxConcurrent: 4, Clock: Hurry(50)}))
+	b.Misbehave(Slow(25 * time.Millisecond))
+	hub.Imagine(Registration{Name: "worker", Capabilities: []string{"C"}, MaxConcurrent: items}, true)
+	for range items {
+		_ = hub.Complete(hub.Enqueue(Spec{Capability: "C"}), Result{})
+	}
+	awaitHub(t, hub, "the answers", idle)
+	done := 0
+	for _, item := range store.Holds().Items {
+		if text(inside(item)["Status"]) == "Complete" {
+			done++
+		}
+	}
+	if done == items || hub.State().Failures == 0 {
+		t.Errorf("of %d works %d are there as done, after %d failures", items, done, hub.State().Failures)
+	}
+	if len(hub.Local().Items) != 0 {
+		t.Error("what was lost was kept")
+	}
+}
