@@ -240,19 +240,24 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// logTo is a logger that writes everything into a text.
-func logTo(text *strings.Builder) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: &locked{text: text}})
-}
-
-// locked is a text that many may write.
-type locked struct {
+// logged is a logger, and everything that it wrote.
+type logged struct {
 	mu   sync.Mutex
-	text *strings.Builder
+	text strings.Builder
 }
 
-func (l *locked) Write(p []byte) (int, error) {
+func (l *logged) logger() hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: l})
+}
+
+func (l *logged) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

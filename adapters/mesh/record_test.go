@@ -101,8 +101,8 @@ func TestWhatAnOutsideCallerHasDoneIsRecordedFromItsStartToItsEnd(t *testing.T) 
 func TestWorkOfExemptCapabilitiesIsNeverRecordedAndItsSecretsAreNowhere(t *testing.T) {
 	t.Parallel()
 	host := history(t)
-	var log strings.Builder
-	s := serve(t, Config{Core: Over(host), Logger: logTo(&log)})
+	var log logged
+	s := serve(t, Config{Core: Over(host), Logger: log.logger()})
 	b := s.beacon("auth", 8, "Authentication", "MeadowProxy", "QueuePersistence", "ManifestStore", "DataBeaconSchema", "DataBeaconManagement")
 	const secret = "correct-horse-battery-staple"
 	for _, capability := range []string{"Authentication", "MeadowProxy", "QueuePersistence", "ManifestStore", "DataBeaconSchema", "DataBeaconManagement"} {

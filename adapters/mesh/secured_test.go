@@ -209,8 +209,8 @@ func TestSessionsHaveALimitAndTheOldestGoes(t *testing.T) {
 
 func TestNoPasswordSecretOrSessionIsInALogOrAnAnswer(t *testing.T) {
 	t.Parallel()
-	var log strings.Builder
-	s := serve(t, Config{Users: []User{{"ann", "hunter2hunter2"}}, JoinSecret: "join-me-please", Logger: logTo(&log)})
+	var log logged
+	s := serve(t, Config{Users: []User{{"ann", "hunter2hunter2"}}, JoinSecret: "join-me-please", Logger: log.logger()})
 	cookie := s.login("ann", "hunter2hunter2")
 	s.call("POST", "/1.0/Authenticate", map[string]any{"UserName": "ann", "Password": "hunter2hunter3"})
 	p := s.dial()
