@@ -2,11 +2,9 @@ package sdk
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -83,26 +81,6 @@ func closeWithin(log hclog.Logger, backend ports.Backend, limit time.Duration) {
 	case <-time.After(limit):
 		log.Warn("close takes too long and is left unfinished", "limit", limit.String())
 	}
-}
-
-// explain tells somebody who started the plugin by hand how it is used.
-func explain(out io.Writer, backend ports.Backend, path string) {
-	name, kind, summary := filepath.Base(path), "KIND", ""
-	if d, err := backend.Describe(context.Background()); err == nil {
-		kind = d.Kind
-		summary = d.Summary + "\n"
-		name += " " + d.Version
-	}
-	fmt.Fprintf(out, `%s: a backend plugin of holdfast (protocol %d). It is started by holdfast, not by hand.
-%s
-Name it in the configuration:
-
-  backend %q "NAME" {
-    plugin = %q
-  }
-
-holdfast config check   starts it for a moment and checks its options
-`, name, wire.ProtocolVersion, summary, kind, path)
 }
 
 // served is what go-plugin serves.

@@ -29,7 +29,11 @@ func TestMain(m *testing.M) {
 type tape struct{ ports.Backend }
 
 func (tape) Describe(context.Context) (ports.Description, error) {
-	return ports.Description{Kind: "tape", Version: "1.2", Summary: "Keeps history on tape."}, nil
+	return ports.Description{Kind: "tape", Version: "1.2", Summary: "Keeps history on tape.", Options: []ports.Option{
+		{Name: "wait", Type: ports.OptionDuration, Default: "5s", Help: "how long a write waits for the drive"},
+		{Name: "key", Type: ports.OptionString, Required: true, Secret: true, Help: "what the tape is sealed with"},
+		{Name: "drive", Type: ports.OptionString, Required: true, Example: "/dev/st0", Help: "the tape drive"},
+	}}, nil
 }
 
 func (tape) Close() error {
@@ -56,8 +60,17 @@ Name it in the configuration:
 
   backend "tape" "NAME" {
     plugin = "PATH"
+    key = env("HOLDFAST_KEY")
+    drive = "/dev/st0"
   }
 
+Its options:
+
+  key    string    required, secret  what the tape is sealed with
+  drive  string    required          the tape drive
+  wait   duration  default 5s        how long a write waits for the drive
+
+holdfast plugin check PATH   tries whether it keeps the contract
 holdfast config check   starts it for a moment and checks its options
 `
 	got := strings.ReplaceAll(strings.ReplaceAll(stderr.String(), self, "PATH"), filepath.Base(self), "NAME")
