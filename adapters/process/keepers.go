@@ -37,8 +37,8 @@ func checkKeepers(files []string, strict bool) error {
 
 // resolved follows every link.
 func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
 	}
 	return path
 }
