@@ -29,6 +29,7 @@ type HubConfig struct {
 	FlushTimeout  time.Duration // of each call of a flush; as BridgeTimeout
 	AffinityTTL   time.Duration // 1 h
 	NoLocalStore  bool          // nothing is kept while no beacon keeps it
+	Ticking       bool          // Tick and HealthTick come by the clock; else when they are called
 
 	Clock Clock             // Wall
 	Log   func(line string) // nil is silence
@@ -82,7 +83,19 @@ func NewHub(config HubConfig) *Hub {
 		sessions: map[string]string{}, meddling: map[string]*meddling{},
 	}
 	h.bridge.init()
+	if config.Ticking {
+		h.every(scheduleEvery, h.Tick)
+		h.every(healthEvery, h.HealthTick)
+	}
 	return h
+}
+
+func (h *Hub) every(interval time.Duration, tick func()) {
+	h.all.Go(func() {
+		for pause(h.life, h.config.Clock, interval) {
+			tick()
+		}
+	})
 }
 
 // Close ends the hub as a crash does: sockets break, callers get nothing.

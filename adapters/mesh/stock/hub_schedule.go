@@ -1,11 +1,17 @@
 package stock
 
-// What a hub does by the clock or for an operator. Its two ticks (500 ms and 5 s) come when a test calls them.
+// What a hub does by the clock or for an operator. Its two ticks come by the clock only when it is configured so.
 
 import (
 	"cmp"
 	"slices"
 	"time"
+)
+
+// The ticks of the scheduler and of the health of works.
+const (
+	scheduleEvery = 500 * time.Millisecond
+	healthEvery   = 5 * time.Second
 )
 
 // stallAfter is twice the heartbeat that the stock hub expects of a work, whatever its beacon says.

@@ -241,6 +241,29 @@ func TestALostBeaconsWorkIsGivenToAnother(t *testing.T) {
 	awaitHub(t, hub, "the report", func(s HubState) bool { return s.Running+s.Waiting == 0 })
 }
 
+// A write whose answer was lost with the socket comes again over the next one, with the hash that it had.
+func TestAWriteThatWasLostWithTheSocketIsDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	hub, url := open(t, HubConfig{Ticking: true, BridgeTimeout: time.Minute})
+	store := NewPersistence()
+	b := store.Beacon(BeaconConfig{ServerURL: url, Clock: Hurry(1000)})
+	var hashes []string
+	b.Misbehave(func(w *Work) Fault {
+		hashes = append(hashes, w.WorkItemHash)
+		return Fault{Mute: len(hashes) == 1}
+	})
+	join(t, b)
+	hub.mu.Lock()
+	hub.write("QP_UpsertWorkItem", map[string]any{"WorkItem": map[string]any{"WorkItemHash": "w"}})
+	hub.mu.Unlock()
+	awaitBeacon(t, b, "the write", func(s BeaconState) bool { return s.Taken == 1 && s.Active == 0 })
+	hub.DropSocket("persist")
+	awaitHub(t, hub, "the answer", idle)
+	if store.Writes() != 2 || len(hashes) != 2 || hashes[0] != hashes[1] {
+		t.Errorf("%d writes of %v", store.Writes(), hashes)
+	}
+}
+
 // What is handed over late is handed over as it is then, not as it was when it was written.
 func TestAWriteThatHadToWaitCarriesWhatCameAfterIt(t *testing.T) {
 	t.Parallel()
