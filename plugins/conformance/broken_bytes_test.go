@@ -12,7 +12,7 @@ import (
 // Stores that look into what they only keep.
 var bytesDefects = []defect{
 	{
-		name: "rewrites numbers", found: []string{"bytes/numbers", "bytes/spelling", "bytes/columns"},
+		name: "rewrites numbers", found: []string{"bytes/numbers", "bytes/spelling", "bytes/columns", "bytes/text"},
 		of: func(right whole) *broken {
 			return &broken{whole: right, put: func(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 				return right.Put(ctx, bodies(b, func(r *ports.Row) []byte {
@@ -54,7 +54,7 @@ var bytesDefects = []defect{
 		},
 	},
 	{
-		name: "keeps only members that it knows", found: []string{"bytes/unknown", "put/replaced"},
+		name: "keeps only members that it knows", found: []string{"bytes/unknown", "put/replaced", "put/stored"},
 		of: func(right whole) *broken {
 			return &broken{whole: right, put: func(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 				return right.Put(ctx, bodies(b, func(r *ports.Row) []byte {

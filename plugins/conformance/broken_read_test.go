@@ -54,7 +54,7 @@ var readDefects = []defect{
 		of: pagesByNumber,
 	},
 	{
-		name: "gives cursors that only it can read", found: []string{"paging/cursors"},
+		name: "gives cursors that only it can read", found: []string{"paging/cursors", "paging/elsewhere"},
 		of: func(right whole) *broken {
 			seen := map[ports.Cursor]ports.Cursor{}
 			return &broken{whole: right, manifests: func(ctx context.Context, q ports.ManifestQuery) (ports.Page, error) {
