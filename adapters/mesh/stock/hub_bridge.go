@@ -191,6 +191,7 @@ func (p *Persistence) do(action string, settings json.RawMessage) json.RawMessag
 	return encode(refused("no action " + action))
 }
 
+// encode writes what may change once the lock is given back.
 func encode(v any) json.RawMessage {
 	doc, err := json.Marshal(v)
 	if err != nil {

@@ -126,7 +126,7 @@ func (h *Hub) keptItems() []keptItem {
 	local := h.bridge.local
 	var kept []keptItem
 	for n, key := range local.items.keys {
-		k := keptItem{item: members{"IDBeaconWorkItem": number64(n + 1), "GUIDBeaconWorkItem": json.RawMessage(`""`)}}
+		k := keptItem{item: members{"IDBeaconWorkItem": integer(n + 1), "GUIDBeaconWorkItem": json.RawMessage(`""`)}}
 		for name, value := range local.items.rows[key] {
 			switch name {
 			case "CreatedAt", "ClaimedAt", "RetryAfter", "RequireAffinityMatch":
@@ -140,7 +140,7 @@ func (h *Hub) keptItems() []keptItem {
 		for i, event := range local.events[key][:min(flushEvents, len(local.events[key]))] {
 			e := members{
 				"BeaconID": json.RawMessage(`""`), "CreateDate": json.RawMessage("null"),
-				"IDBeaconWorkItemEvent": number64(h.bridge.eventIDs[key][i]),
+				"IDBeaconWorkItemEvent": integer(h.bridge.eventIDs[key][i]),
 			}
 			maps.Copy(e, inside(event))
 			k.events = append(k.events, e)
@@ -151,7 +151,7 @@ func (h *Hub) keptItems() []keptItem {
 	return kept[:min(flushItems, len(kept))]
 }
 
-func number64(n int) json.RawMessage { return json.RawMessage(strconv.Itoa(n)) }
+func integer(n int) json.RawMessage { return json.RawMessage(strconv.Itoa(n)) }
 
 func (h *Hub) sweepRuns(_, mark string, sent func(mark string)) string {
 	h.mu.Lock()

@@ -123,7 +123,7 @@ func answer(w http.ResponseWriter, status int, doc any) {
 	_, _ = w.Write(encode(doc)) // whoever asked may have left
 }
 
-func failed400(status int, message string) (int, any) { return status, outputs{"Error": message} }
+func refusal(status int, message string) (int, any) { return status, outputs{"Error": message} }
 
 // permitted applies the session rule: in secured mode, or once an Authentication beacon is there, most routes need a cookie.
 func (h *Hub) permitted(r *http.Request, path string) bool {

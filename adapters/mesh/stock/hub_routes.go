@@ -11,7 +11,7 @@ import (
 func (h *Hub) registerRoute(c call) (int, any) {
 	var r Registration
 	if !c.into(&r) || r.Name == "" || r.Capabilities == nil {
-		return failed400(http.StatusBadRequest, "Name and Capabilities are required.")
+		return refusal(http.StatusBadRequest, "Name and Capabilities are required.")
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -28,32 +28,32 @@ func (h *Hub) heartbeatRoute(c call) (int, any) {
 	if b := h.beat(c.args[0]); b != nil {
 		return http.StatusOK, b.clone()
 	}
-	return failed400(http.StatusNotFound, "Beacon not found.")
+	return refusal(http.StatusNotFound, "Beacon not found.")
 }
 
 func (h *Hub) pollRoute(c call) (int, any) {
 	id := text(c.body["BeaconID"])
 	if id == "" {
-		return failed400(http.StatusBadRequest, "BeaconID is required.")
+		return refusal(http.StatusBadRequest, "BeaconID is required.")
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if item := h.poll(id); item != nil {
-		return http.StatusOK, outputs{"WorkItem": encoded(h.delivery(item))}
+		return http.StatusOK, outputs{"WorkItem": encode(h.delivery(item))}
 	}
 	return http.StatusOK, outputs{"WorkItem": nil}
 }
 
 func (h *Hub) completeRoute(c call) (int, any) {
 	if err := h.Complete(c.args[0], Result{Outputs: c.body["Outputs"], Log: c.body["Log"]}); err != nil {
-		return failed400(http.StatusBadRequest, err.Error())
+		return refusal(http.StatusBadRequest, err.Error())
 	}
 	return http.StatusOK, outputs{"Status": "Completed", "WorkItemHash": c.args[0]}
 }
 
 func (h *Hub) errorRoute(c call) (int, any) {
 	if err := h.Fail(c.args[0], text(c.body["ErrorMessage"]), c.body["Log"]); err != nil {
-		return failed400(http.StatusBadRequest, err.Error())
+		return refusal(http.StatusBadRequest, err.Error())
 	}
 	return http.StatusOK, outputs{"Status": "Failed", "WorkItemHash": c.args[0]}
 }
@@ -62,7 +62,7 @@ func (h *Hub) progressRoute(c call) (int, any) {
 	var p Progress
 	c.into(&p)
 	if !h.Report(c.args[0], p) {
-		return failed400(http.StatusNotFound, "Work item not found or not running.")
+		return refusal(http.StatusNotFound, "Work item not found or not running.")
 	}
 	return http.StatusOK, outputs{"Success": true, "WorkItemHash": c.args[0]}
 }
@@ -71,7 +71,7 @@ func (h *Hub) deregisterRoute(c call) (int, any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.deregister(c.args[0]) {
-		return failed400(http.StatusNotFound, "Beacon not found.")
+		return refusal(http.StatusNotFound, "Beacon not found.")
 	}
 	return http.StatusOK, outputs{"Status": "Deregistered", "BeaconID": c.args[0]}
 }
@@ -109,7 +109,7 @@ func (h *Hub) beaconRoute(c call) (int, any) {
 	if b := h.beacon(c.args[0]); b != nil {
 		return http.StatusOK, b.clone()
 	}
-	return failed400(http.StatusNotFound, "Beacon not found.")
+	return refusal(http.StatusNotFound, "Beacon not found.")
 }
 
 func (h *Hub) affinityRoute(call) (int, any) {
@@ -129,7 +129,7 @@ func (h *Hub) capabilitiesRoute(call) (int, any) {
 			}
 		}
 	}
-	return http.StatusOK, outputs{"Capabilities": names, "BeaconCount": len(h.beacons), "ActionCatalog": encoded(append([]catalogEntry{}, h.catalog...))}
+	return http.StatusOK, outputs{"Capabilities": names, "BeaconCount": len(h.beacons), "ActionCatalog": encode(append([]catalogEntry{}, h.catalog...))}
 }
 
 func (h *Hub) persistenceRoute(call) (int, any) {
@@ -149,9 +149,9 @@ func (h *Hub) eventsRoute(c call) (int, any) {
 	item := inside(h.Call("QP_GetWorkItemByHash", map[string]any{"WorkItemHash": hash}))
 	switch {
 	case string(item["Available"]) != "true":
-		return failed400(http.StatusServiceUnavailable, "No persistence backend available")
+		return refusal(http.StatusServiceUnavailable, "No persistence backend available")
 	case string(item["Success"]) != "true" || string(item["WorkItem"]) == "null":
-		return failed400(http.StatusNotFound, "Work item not found.")
+		return refusal(http.StatusNotFound, "Work item not found.")
 	}
 	events := inside(h.Call("QP_GetEvents", map[string]any{"WorkItemHash": hash, "Limit": 500}))["Events"]
 	orJSON(&events, "[]")
@@ -164,7 +164,7 @@ func (h *Hub) queueRoute(c call) (int, any) {
 	for item := range h.items() {
 		live = append(live, item)
 	}
-	items := encoded(live)
+	items := encode(live)
 	h.mu.Unlock()
 	var history any
 	if c.request.URL.Query().Get("include") == "history" {
@@ -177,7 +177,7 @@ func (h *Hub) queueRoute(c call) (int, any) {
 func (h *Hub) manifestRoute(c call) (int, any) {
 	kept := inside(h.Call("MS_GetManifest", map[string]any{"RunHash": c.args[0]}))
 	if string(kept["Success"]) != "true" {
-		return failed400(http.StatusNotFound, "Manifest not found.")
+		return refusal(http.StatusNotFound, "Manifest not found.")
 	}
 	return http.StatusOK, kept["Manifest"]
 }
@@ -196,6 +196,3 @@ func loose(doc json.RawMessage) map[string]any {
 	}
 	return m
 }
-
-// encoded is a document of what may change once the lock is given back.
-func encoded(v any) any { return encode(v) }

@@ -2,7 +2,6 @@ package stock
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -91,5 +90,3 @@ func echo(capability, name string) Action {
 }
 
 func did(o Outcome) string { return text(inside(o.Outputs)["Did"]) }
-
-func doc(v any) json.RawMessage { return encode(v) }

@@ -145,7 +145,7 @@ func TestTheHubFlushesAsTheRecordedOneDid(t *testing.T) {
 			hub.Keep(without(settings["WorkItem"], "IDBeaconWorkItem", "GUIDBeaconWorkItem"))
 		case "QP_AppendEvent":
 			hub.mu.Lock()
-			hub.bridge.local.do(c.Action, doc(map[string]any{"Event": without(settings["Event"], "IDBeaconWorkItemEvent", "CreateDate")}))
+			hub.bridge.local.do(c.Action, encode(map[string]any{"Event": without(settings["Event"], "IDBeaconWorkItemEvent", "CreateDate")}))
 			hub.mu.Unlock()
 		case "MS_UpsertManifest":
 			hub.KeepRun(without(settings["Manifest"], "Live"))
@@ -177,8 +177,8 @@ func TestTheHubFlushesAsTheRecordedOneDid(t *testing.T) {
 	}
 }
 
-func without(document_ json.RawMessage, names ...string) json.RawMessage {
-	m := inside(document_)
+func without(record json.RawMessage, names ...string) json.RawMessage {
+	m := inside(record)
 	for _, name := range names {
 		delete(m, name)
 	}
