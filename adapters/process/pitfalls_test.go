@@ -49,6 +49,7 @@ import (
 //	errors in the log of an ordinary stop                  TestStartAndStopAreTwoLinesAtInfo
 //	sockets that other users reach                         TestARunDirectoryIsTheUsersOwnAndGoesAway
 //	a plugin that is replaced while it runs                TestAPluginIsReplacedByARenameWhileItRuns
+//	a log that only the plugin's lines are in              TestAFloodOfLinesIsCounted
 //	memory without a limit                                 TestAPluginThatEatsMemoryIsKilledAtItsLimit
 
 func TestAPluginThatFreezesOnItsWayUpIsGivenUp(t *testing.T) {

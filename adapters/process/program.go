@@ -54,11 +54,12 @@ type program struct {
 
 func newProgram(path string, spec *Spec, files pinned, log hclog.Logger) *program {
 	reader, writer := io.Pipe()
-	p := &program{path: path, args: spec.Args, memory: spec.Memory, files: files, log: log, words: &words{log: log}, handshake: reader, exited: make(chan struct{})}
+	said := newAllowance(log)
+	p := &program{path: path, args: spec.Args, memory: spec.Memory, files: files, log: log, words: &words{log: said}, handshake: reader, exited: make(chan struct{})}
 	if p.memory <= 0 {
 		p.memory = DefaultMemory
 	}
-	p.out = &output{speaks: slices.Sorted(maps.Keys(spec.spoken())), log: log, line: writer, fail: p.kill}
+	p.out = &output{speaks: slices.Sorted(maps.Keys(spec.spoken())), log: said, line: writer, fail: p.kill}
 	return p
 }
 
@@ -123,6 +124,7 @@ func (p *program) live(command func() *exec.Cmd, s *streams, started chan<- erro
 	reading.Wait()
 	late.Stop()
 	s.closeOurs()
+	p.words.log.end()
 	close(p.exited)
 }
 

@@ -18,7 +18,7 @@ const maxNoise = 8 << 20
 
 // output reads a program's stdout for ever: it finds the handshake, hands it on, and drops the rest into the log.
 type output struct {
-	log  hclog.Logger
+	log  *allowance
 	line *io.PipeWriter // to go-plugin: the handshake and then the end
 	fail func()         // ends the program
 
@@ -80,7 +80,7 @@ func (o *output) take(line []byte, cut int) {
 		o.noise = text
 	}
 	o.mu.Unlock()
-	o.log.Debug("stdout noise", "text", shown(text))
+	o.log.line(hclog.Debug, "stdout noise", "text", shown(text))
 }
 
 func (o *output) found() string {

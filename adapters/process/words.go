@@ -15,7 +15,7 @@ const (
 
 // words is what a program says on stderr: into the log, and the last of it kept.
 type words struct {
-	log hclog.Logger
+	log *allowance
 
 	mu    sync.Mutex
 	last  []string
@@ -45,7 +45,7 @@ func (w *words) take(line []byte, cut int) {
 	if dying && len(e.args) == 0 {
 		e.level = hclog.Error
 	}
-	w.log.Log(e.level, e.message, e.args...)
+	w.log.line(e.level, e.message, e.args...)
 }
 
 // said gives the last lines, and the line about a panic first.

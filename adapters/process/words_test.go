@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
 )
 
 func say(log *journal, text string) *words {
-	w := &words{log: log.logger(hclog.Trace)}
+	w := &words{log: newAllowance(log.logger(hclog.Trace))}
 	split := &lines{emit: w.take}
 	// In small pieces, as a pipe gives them.
 	_, _ = io.CopyBuffer(struct{ io.Writer }{split}, struct{ io.Reader }{strings.NewReader(text)}, make([]byte, 7))
@@ -45,7 +46,7 @@ func TestLinesOfAPluginInTheLog(t *testing.T) {
 func TestAnEndlessLineIsCutAndDoesNotGrow(t *testing.T) {
 	t.Parallel()
 	log := &journal{}
-	split := &lines{emit: (&words{log: log.logger(hclog.Info)}).take}
+	split := &lines{emit: (&words{log: newAllowance(log.logger(hclog.Info))}).take}
 	piece := bytes.Repeat([]byte{'x'}, 1<<20)
 	for range 10 {
 		_, _ = split.Write(piece)
@@ -68,6 +69,26 @@ func TestTheReasonOfADeathStaysAmongTheLastWords(t *testing.T) {
 	}
 	if said := say(&journal{}, "a\nb\n").said(); !slices.Equal(said, []string{"a", "b"}) {
 		t.Errorf("said %q", said)
+	}
+}
+
+func TestAFloodOfLinesIsCounted(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	now := time.Now()
+	a := &allowance{log: log.logger(hclog.Info), now: func() time.Time { return now }}
+	for range 5 * allowedLines {
+		a.line(hclog.Info, "again")
+		a.line(hclog.Debug, "not shown")
+	}
+	if n := strings.Count(log.String(), "again"); n != allowedLines {
+		t.Errorf("%d lines are logged at once", n)
+	}
+	now = now.Add(allowedTime)
+	a.line(hclog.Info, "next")
+	a.end()
+	if want := fmt.Sprintf("[WARN]  tape: the plugin logs too much, lines were left out: count=%d\n[INFO]  tape: next\n", 4*allowedLines); !strings.HasSuffix(log.String(), want) {
+		t.Errorf("the log ends in %q", log.String()[max(0, len(log.String())-200):])
 	}
 }
 
