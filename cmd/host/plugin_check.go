@@ -62,6 +62,9 @@ func (c pluginCheck) judge(in *invocation, cfg *config.Config, spec *process.Spe
 	m.close()
 	switch {
 	case in.ctx.Err() != nil:
+		if !c.JSON {
+			m.failures()
+		}
 		return exitcode.With(exitcode.Failed, errors.New("interrupted"))
 	case err != nil && ports.AsError(err).Field == "run":
 		return exitcode.With(exitcode.Usage, fmt.Errorf("--%w", err))

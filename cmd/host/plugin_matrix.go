@@ -124,9 +124,7 @@ func (m *matrix) end(r *conformance.Report) error {
 	if m.json {
 		return m.printJSON(r)
 	}
-	for _, t := range outcomes(m.told, conformance.Failed) {
-		m.failure(&t)
-	}
+	m.failures()
 	_, err := fmt.Fprintf(m.in.stdout, "\n%s\n", clean(badge(r)))
 	return err
 }
@@ -138,6 +136,12 @@ const (
 	shownRunes   = 1500
 	shownReasons = 12
 )
+
+func (m *matrix) failures() {
+	for _, t := range outcomes(m.told, conformance.Failed) {
+		m.failure(&t)
+	}
+}
 
 func (m *matrix) failure(t *told) {
 	out := m.in.stdout

@@ -22,7 +22,7 @@ type serveCommand struct {
 }
 
 func (serveCommand) Help() string {
-	return "Serves until SIGTERM or an interrupt, then stops in order within ten seconds. Without a configuration it listens on 127.0.0.1:8420 and keeps its history with SQLite in ./data. A backend beside the local store that does not start keeps nothing from being served; `holdfast status` tells why it does not, and it is tried again. Exit code 0 after an orderly stop, 1 when the stop had to be cut short, 2 for a mistake in the configuration, 3 when the machine stands in the way (the port or the data directory is taken, the local store's plugin does not start)."
+	return "Serves until SIGTERM or an interrupt, then stops in order within ten seconds. Without a configuration it listens on 127.0.0.1:8420 and keeps its history with SQLite in ./data. A backend beside the local store that does not start keeps nothing from being served; `holdfast status` tells why it does not, and it is tried again. With `production = true` only plugins are started whose files are in the lock (see `holdfast help plugin lock`). Exit code 0 after an orderly stop, 1 when the stop had to be cut short, 2 for a mistake in the configuration, 3 when the machine stands in the way (the port or the data directory is taken, the local store's plugin does not start)."
 }
 
 func (s serveCommand) Run(in *invocation) error {

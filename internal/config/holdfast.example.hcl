@@ -78,7 +78,7 @@ backend "sqlite" "local" {
 }
 
 # A plugin that an interpreter runs: the plugin is the interpreter then, and its arguments follow. Paths in them are relative to
-# the working directory, too.
+# the working directory, too. Everybody on the machine can see arguments, so secrets belong into options.
 #backend "tape" "archive" {
 #  plugin = "/usr/bin/node"
 #  args   = ["/opt/tape/plugin.js"]
