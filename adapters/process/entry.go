@@ -101,7 +101,7 @@ func isPanic(text string) bool {
 func shown(text string) string {
 	if len(text) > maxShown {
 		at := maxShown
-		for !utf8.RuneStart(text[at]) {
+		for at > maxShown-utf8.UTFMax && !utf8.RuneStart(text[at]) { // no text has more than three such bytes in a row, but a plugin may
 			at--
 		}
 		text = fmt.Sprintf("%s… (%d more bytes)", text[:at], len(text)-at)

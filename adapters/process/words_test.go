@@ -33,6 +33,7 @@ func TestLinesOfAPluginInTheLog(t *testing.T) {
 		{"[ERROR] out of tape", "[ERROR] tape: [ERROR] out of tape\n"},
 		{"panic: torn\ngoroutine 1", "[ERROR] tape: panic: torn\n[ERROR] tape: goroutine 1\n"},
 		{"plain\r\n\nnext", "[INFO]  tape: plain\n[INFO]  tape: next\n"},
+		{strings.Repeat("\xa8", maxShown+4), "[INFO]  tape: \uFFFD… (8 more bytes)\n"},
 		{"\x1b[31mred\x00\xff", "[INFO]  tape: \uFFFD[31mred\uFFFD\uFFFD\n"},
 	} {
 		log := &journal{}
@@ -93,7 +94,7 @@ func TestAFloodOfLinesIsCounted(t *testing.T) {
 }
 
 func FuzzWhateverIsWrittenToStderr(f *testing.F) {
-	for _, seed := range []string{`{"@message":5}`, `{"@level":[],"@message":{}}`, `{"@timestamp":1}`, "[]\n{}\nnull", "\x00\xff\n", `{"@message":"m","@level":"off"}`, "panic: \n"} {
+	for _, seed := range []string{`{"@message":5}`, `{"@level":[],"@message":{}}`, `{"@timestamp":1}`, "[]\n{}\nnull", "\x00\xff\n", `{"@message":"m","@level":"off"}`, "panic: \n", strings.Repeat("\xa8", 2*maxShown)} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
