@@ -56,10 +56,10 @@ const calls = {
   Position: ({ family }) => ({ position: { ...at[family], store_id: id } }),
   Put({ family, rows: batch, position, after }) {
     if (after && (after.store_id !== id || seqs(after) !== seqs(at[family]))) {
-      return { error: { code: 4, message: `this is store ${id} at ${seqs(at[family])}`, field: 'Position' } };
+      return { error: { code: CODES.FAILED_PRECONDITION, message: `this is store ${id} at ${seqs(at[family])}`, field: 'Position' } };
     }
     for (const [done, row] of batch.entries()) {
-      if (row.body.length > maxBody) return { done, error: { code: 2, message: 'is too large', limit: maxBody, size: row.body.length } };
+      if (row.body.length > maxBody) return { done, error: { code: CODES.OUT_OF_RANGE, message: 'is too large', limit: maxBody, size: row.body.length } };
       if (!rows.has(row.key)) rows.set(row.key, new Map());
       const record = [row.kind, row.guid, row.number].join();
       if (row.gone) rows.get(row.key).delete(record); else rows.get(row.key).set(record, row);
