@@ -19,7 +19,7 @@ type matrix struct {
 	verbose  bool
 	json     bool
 	spec     *process.Spec
-	of       int // cases
+	of       int // cases; 0 when some of them are asked for
 	width    int // of a topic's name
 	terminal *os.File
 
@@ -36,6 +36,9 @@ type told struct {
 
 func newMatrix(in *invocation, c pluginCheck, spec *process.Spec, cases []conformance.Case) *matrix {
 	m := &matrix{in: in, verbose: c.Verbose, json: c.JSON, spec: spec, of: len(cases), terminal: in.terminal()}
+	if c.Cases != "" {
+		m.of = 0
+	}
 	for _, k := range cases {
 		m.width = max(m.width, len(k.Topic))
 	}
@@ -45,8 +48,12 @@ func newMatrix(in *invocation, c pluginCheck, spec *process.Spec, cases []confor
 
 // progress shows how far it is, to a person.
 func (m *matrix) progress() {
-	if m.terminal != nil {
+	switch {
+	case m.terminal == nil:
+	case m.of > 0:
 		fmt.Fprintf(m.terminal, "%s%d of %d cases", clearLine, len(m.told), m.of)
+	default:
+		fmt.Fprintf(m.terminal, "%s%s", clearLine, counted(int64(len(m.told)), "case"))
 	}
 }
 
