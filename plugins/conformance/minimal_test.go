@@ -166,3 +166,36 @@ func TestABackendIsJudgedByWhatItOffers(t *testing.T) {
 		})
 	}
 }
+
+func TestABackendThatReadsByKeyAloneIsAskedForNoList(t *testing.T) {
+	t.Parallel()
+	unimplemented := ports.Errorf(ports.Unimplemented, "list", "there is no such method")
+	s := subject(func(right whole) *broken {
+		return &broken{
+			whole: right,
+			describe: func(d ports.Description) ports.Description {
+				d.Powers = []string{"ItemReader", "EventReader", "ManifestReader"}
+				d.OptOuts = []ports.OptOut{{Of: "lists", Reason: "reads by key"}}
+				return d
+			},
+			items:     func(context.Context, ports.ItemQuery) (ports.Page, error) { return ports.Page{}, unimplemented },
+			manifests: func(context.Context, ports.ManifestQuery) (ports.Page, error) { return ports.Page{}, unimplemented },
+		}
+	})
+	outcomes := map[string]Outcome{}
+	report, err := Check(t.Context(), s, "", func(r Result) {
+		if outcomes[r.Case.Path()] = r.Outcome; r.Outcome == Failed {
+			t.Errorf("%s\n%s\n%s", r.Case.Path(), strings.Join(r.Reason, "\n"), traced(r.Trace))
+		}
+	})
+	if err != nil || !strings.HasSuffix(report.Badge(), "lists (reads by key)") {
+		t.Errorf("%q, %v", report.Badge(), err)
+	}
+	for path, want := range map[string]Outcome{
+		"paging/items": OptedOut, "paging/manifests": OptedOut, "bytes/listed": OptedOut, "paging/events": Passed, "paging/cursors": Passed, "bytes/manifest": Passed,
+	} {
+		if outcomes[path] != want {
+			t.Errorf("%s is %s, want %s", path, outcomes[path], want)
+		}
+	}
+}
