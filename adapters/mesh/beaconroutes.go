@@ -95,7 +95,7 @@ func (h *Hub) beacon(c *call) {
 func (h *Hub) beacons(c *call) {
 	var records [][]byte
 	h.look(func() {
-		for _, b := range h.registry.list() {
+		for _, b := range h.registry.all {
 			records = append(records, h.beaconRecord(b))
 		}
 	})
@@ -113,7 +113,7 @@ func (h *Hub) look(read func()) {
 func (h *Hub) schemas() (list []beaconSchemas, offered []string) {
 	seen := map[string]bool{}
 	h.look(func() {
-		for _, b := range h.registry.list() {
+		for _, b := range h.registry.all {
 			list = append(list, beaconSchemas{b.name, b.online, b.opaque["ActionSchemas"]})
 			for _, capability := range b.capabilities {
 				if !seen[capability] {

@@ -65,6 +65,9 @@ func (h *Hub) report(hash, from string, answer ports.WorkAnswer, now time.Time) 
 // maxProgress is how large a word about progress is kept; a larger one is a sign of life all the same.
 const maxProgress = 4 << 10
 
+// progressEvery is how long a work is heard of without a word of it being recorded.
+const progressEvery = 5 * time.Second
+
 // progress notes how far a beacon is. It is called in a step.
 func (h *Hub) progress(hash, from string, said []byte, now time.Time) bool {
 	if len(said) > maxProgress || len(said) > 0 && said[0] != '{' {
@@ -72,6 +75,9 @@ func (h *Hub) progress(hash, from string, said []byte, now time.Time) bool {
 	}
 	w, known := h.works.progress(hash, from, bytes.Clone(said))
 	if known {
+		if now.Sub(w.heardAt) >= progressEvery {
+			h.record.moved(w, now)
+		}
 		w.heardAt = now
 	}
 	return known

@@ -91,7 +91,7 @@ func pause(ctx context.Context, d time.Duration) {
 // overSocket serves until ctx ends.
 func (m *member) overSocket(ctx context.Context, capabilities []string) {
 	p := m.s.beacon(m.name, m.slots, capabilities...)
-	defer p.conn.CloseNow()
+	defer func() { _ = p.conn.CloseNow() }()
 	defer m.handle.Wait()
 	report := func(frame map[string]any) {
 		text, _ := json.Marshal(frame)

@@ -2,11 +2,11 @@ package mesh
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/hashicorp/go-hclog"
 
 	"holdfast/ports"
@@ -143,7 +143,7 @@ func (h *Hub) count(w *work) {
 
 // tick is what happens by the clock.
 func (h *Hub) tick() {
-	var mute []*socket
+	var mute, strange []*socket
 	h.step(func(now time.Time) {
 		for _, b := range h.registry.silent(now.Add(-h.timing.Silence)) {
 			for _, conn := range b.conns {
@@ -161,12 +161,15 @@ func (h *Hub) tick() {
 		h.works.pass(now)
 		for _, s := range h.sockets {
 			if h.registry.byConn[s.id] == nil && now.Sub(s.opened) > h.timing.Register {
-				mute = append(mute, s)
+				strange = append(strange, s)
 			}
 		}
 	})
 	for _, s := range mute {
 		s.end() // its reader says the rest
+	}
+	for _, s := range strange {
+		s.letGo(websocket.StatusPolicyViolation)
 	}
 	h.access.sweep(h.clock())
 }
@@ -249,7 +252,7 @@ func (h *Hub) Close() {
 		}
 		h.closed = true
 		close(h.closing)
-		for _, b := range h.registry.list() {
+		for _, b := range h.registry.all {
 			h.works.leave(b.name, now)
 		}
 		for _, w := range h.works.live {
@@ -260,7 +263,7 @@ func (h *Hub) Close() {
 		}
 	})
 	for _, s := range open {
-		s.bye()
+		s.letGo(websocket.StatusGoingAway)
 	}
 	h.ended.Wait()
 }
@@ -287,13 +290,11 @@ func (h *Hub) Watch(ctx context.Context, since uint64) (ports.Beacons, error) {
 }
 
 func (h *Hub) snapshot() ports.Beacons {
-	known := ports.Beacons{Version: h.registry.version}
-	for _, b := range h.registry.list() {
-		tags := map[string]json.RawMessage{}
-		_ = json.Unmarshal(b.opaque["Tags"], &tags) // it was checked; none is none
+	known := ports.Beacons{Version: h.registry.version, List: make([]ports.Beacon, 0, len(h.registry.all))}
+	for _, b := range h.registry.all {
 		known.List = append(known.List, ports.Beacon{
 			Name: b.name, ID: b.id, Session: b.session, Online: b.online, Capabilities: b.capabilities,
-			MaxConcurrent: h.slots(b), Tags: tags, RegisteredAt: b.registeredAt, SeenAt: b.seenAt,
+			MaxConcurrent: h.slots(b), Tags: b.tags, RegisteredAt: b.registeredAt, SeenAt: b.seenAt,
 		})
 	}
 	return known

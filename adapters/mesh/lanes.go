@@ -75,8 +75,8 @@ func (p *passage) advance(ctx context.Context, size int64, busy *atomic.Bool) er
 	return nil
 }
 
-// read reads a text of at most limit bytes, which then belongs to the caller. It fails with TooLarge, having passed over the
-// rest of the text as far as that is reasonable, and gives its beginning and its end. The passage is left by the caller, when it has
+// read reads a text of at most limit bytes, which then belongs to the caller. It fails with TooLarge, or with Unavailable
+// when there was no place for it in time, having passed over the rest of the text as far as that is reasonable, and gives its beginning and its end. The passage is left by the caller, when it has
 // done with the text. busy is true while the text is not read because there is no place for it.
 func (l *lanes) read(ctx context.Context, in io.Reader, limit int64, busy *atomic.Bool) (text []byte, p *passage, err error) {
 	p = &passage{lanes: l}
@@ -93,7 +93,12 @@ func (l *lanes) read(ctx context.Context, in io.Reader, limit int64, busy *atomi
 		if len(text) == cap(text) {
 			more := min(2*int64(cap(text)), max(limit+1, 512))
 			if err := p.advance(ctx, more, busy); err != nil {
-				return nil, p, err
+				first, last := ends(text)
+				p.leave()
+				if passed := l.over(in, last, int64(len(text)), limit); ports.CodeOf(passed) != ports.TooLarge || errors.Is(passed, errEndless) {
+					err = passed
+				}
+				return append(first, last.text...), p, err
 			}
 			text = append(make([]byte, 0, more), text...)
 		}

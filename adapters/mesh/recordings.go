@@ -72,6 +72,13 @@ func (r *recorder) started(w *work, b *beacon) {
 	r.plain(w, ports.InsertAttempt, newObject(len(attempt)).raw("Attempt", attempt).done())
 }
 
+// moved records that a beacon was heard of about a work.
+func (r *recorder) moved(w *work, now time.Time) {
+	if w.record != nil {
+		r.patch(w, newObject(60).str("LastEventAt", isoTime(now)).done())
+	}
+}
+
 // finished records how a work ended.
 func (r *recorder) finished(w *work) {
 	if w.record == nil {

@@ -24,6 +24,7 @@ type registration struct {
 	maxConcurrent int
 	hostID        string
 	opaque        map[string]json.RawMessage // Tags, Contexts, BindAddresses, SharedMounts, ActionSchemas, Operations
+	tags          map[string]json.RawMessage // of the opaque Tags
 	joinSecret    string
 	size          int64
 }
@@ -71,7 +72,8 @@ func parseRegistration(text []byte) (registration, error) {
 	case len(r.hostID) > maxName:
 		return r, ports.InField(ports.Invalid, "HostID", "is longer than %d bytes", maxName)
 	}
-	r.size += int64(len(r.name) + len(r.hostID) + 512)
+	_ = json.Unmarshal(r.opaque["Tags"], &r.tags) // they were checked; none are none
+	r.size += int64(len(r.name) + len(r.hostID) + len(r.opaque["Tags"]) + 512)
 	return r, nil
 }
 

@@ -18,10 +18,10 @@ import (
 type registry struct {
 	limits  Limits
 	byName  map[string]*beacon
+	all     []*beacon // in the order of their first registration
 	byID    map[string]*beacon
 	byConn  map[uint64]*beacon
 	bytes   int64
-	order   uint64 // of the next beacon
 	session uint64 // the last one
 	version uint64 // moves with everything that a Watch tells
 }
@@ -31,7 +31,6 @@ type beacon struct {
 	registration
 	id           string
 	sessionID    string // as its record shows it; "" is null
-	order        uint64
 	session      uint64
 	conns        []uint64 // its open sockets, the newest last
 	current      uint64   // the one that is pushed to; 0: a poller, or nobody
@@ -79,10 +78,10 @@ func (g *registry) admit(r registration, now time.Time) (*beacon, error) {
 	if len(g.byName) >= g.limits.Beacons || g.bytes+r.size > g.limits.BeaconBytes {
 		return nil, ports.Errorf(ports.Full, "register", "%d beacons are known, in %d bytes; the limits are %d and %d", len(g.byName), g.bytes, g.limits.Beacons, g.limits.BeaconBytes)
 	}
-	g.order++
-	b := &beacon{registration: r, id: g.newID(r.name, now), order: g.order, registeredAt: now}
+	b := &beacon{registration: r, id: g.newID(r.name, now), registeredAt: now}
 	b.joinSecret = ""
 	g.byName[r.name], g.byID[b.id] = b, b
+	g.all = append(g.all, b)
 	g.bytes += r.size
 	return b, nil
 }
@@ -94,6 +93,9 @@ func (g *registry) reclaim(b *beacon, r registration) {
 			r.opaque[name] = value
 			r.size += int64(len(value))
 		}
+	}
+	if r.tags == nil {
+		r.tags = b.tags
 	}
 	g.bytes += r.size - b.size
 	r.joinSecret = ""
@@ -201,21 +203,7 @@ func (g *registry) forget(b *beacon) {
 	b.conns, b.current, b.online = nil, 0, false
 	delete(g.byName, b.name)
 	delete(g.byID, b.id)
+	g.all = slices.DeleteFunc(g.all, func(other *beacon) bool { return other == b })
 	g.bytes -= b.size
 	g.version++
-}
-
-// list is everybody, in the order of their first registration.
-func (g *registry) list() []*beacon {
-	all := make([]*beacon, 0, len(g.byName))
-	for _, b := range g.byName {
-		all = append(all, b)
-	}
-	slices.SortFunc(all, func(a, b *beacon) int {
-		if a.order < b.order {
-			return -1
-		}
-		return 1
-	})
-	return all
 }

@@ -228,7 +228,7 @@ func TestOverManyReplacedSocketsTheBeaconStaysOnTheNewest(t *testing.T) {
 		if last = s.beacon("b1", 1, "Shell"); last.id != id {
 			t.Fatalf("round %d: the id is %s", round, last.id)
 		}
-		go older.conn.CloseNow()
+		go func() { _ = older.conn.CloseNow() }()
 		got := s.later(within(t, testPatience), shell("b1"))
 		hash, _ := last.work()
 		last.complete(hash, map[string]any{})

@@ -104,8 +104,6 @@ func (h *Hub) route(w http.ResponseWriter, r *http.Request) {
 		send(w, http.StatusMethodNotAllowed, errorBody("MethodNotAllowed", "this path takes "+strings.Join(allowed, " and ")))
 		return
 	}
-	deadlines := http.NewResponseController(w)
-	_ = deadlines.SetReadDeadline(time.Now().Add(readTimeout)) // a test's recorder has none
 	who, err := h.access.admit(r, row.exempt, h.clock())
 	if err != nil {
 		refuse(w, err)
@@ -165,6 +163,7 @@ func (h *Hub) body(c *call, limit int64) (text []byte, done func(), err error) {
 		return nil, nil, ports.OverLimit("body", "bytes", limit, c.r.ContentLength)
 	}
 	in := &patient{c.r, http.NewResponseController(c.w)}
+	_ = in.deadlines.SetReadDeadline(time.Now().Add(readTimeout)) // a test's recorder has none
 	text, passage, err := h.lanes.read(c.r.Context(), in, limit, new(flag))
 	switch code := ports.CodeOf(err); {
 	case err == nil:

@@ -80,7 +80,7 @@ func TestABeaconsRecordAndTheCatalogTellWhatItSaid(t *testing.T) {
 		t.Errorf("got %s", a.text)
 	}
 	a := s.call("GET", "/Beacon/Actions", nil)
-	if first := a.body["Actions"].([]any)[0].(map[string]any); fmt.Sprint(first["SourceBeacons"], first["Available"], first["Description"]) != "[one two] true runs it" {
+	if first := a.body["Actions"].([]any)[0].(map[string]any); fmt.Sprint(first["SourceBeacons"], first["Available"], first["Description"]) != "[one two] trueruns it" {
 		t.Errorf("got %s", a.text)
 	}
 	if a := s.call("GET", "/Beacon", nil); !strings.HasPrefix(a.text, `[{"BeaconID":"bcn-one-`) {
@@ -250,9 +250,9 @@ func TestAStoppingHubAnswersEveryCallerAndClosesEverySocket(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Config{})
 	b := s.beacon("worker", 1, "Shell")
-	running, outside := s.later(within(t, testPatience), shell("worker")), (<-chan answer)(nil)
+	running := s.later(within(t, testPatience), shell("worker"))
 	b.work()
-	outside = s.dispatched(map[string]any{"Capability": "Shell"})
+	outside := s.dispatched(map[string]any{"Capability": "Shell"})
 	eventually(t, "the outside caller to wait", func() bool { return s.state().waiting == 1 })
 	began := time.Now()
 	s.hub.Close()

@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -83,10 +84,8 @@ func TestWhoMayRegisterIsTheSameQuestionOnBothTransports(t *testing.T) {
 	t.Parallel()
 	register := map[string]any{"Action": "BeaconRegister", "Name": "worker", "Capabilities": []string{"Shell"}}
 	with := func(secret string) map[string]any {
-		more := map[string]any{"JoinSecret": secret}
-		for k, v := range register {
-			more[k] = v
-		}
+		more := maps.Clone(register)
+		more["JoinSecret"] = secret
 		return more
 	}
 	for _, c := range []struct {
@@ -282,7 +281,7 @@ func TestAnOpenHubIsForThisMachineAlone(t *testing.T) {
 	}
 	options := &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"http://evil.example"}}}
 	_, response, err := websocket.Dial(within(t, testPatience), "ws"+strings.TrimPrefix(s.url, "http"), options)
-	if err == nil || response.StatusCode != 403 {
+	if err == nil || response.StatusCode != http.StatusForbidden {
 		t.Errorf("a socket of another site's page: %v", err)
 	}
 }

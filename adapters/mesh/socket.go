@@ -154,7 +154,7 @@ func (s *socket) take(in io.Reader) bool {
 	switch code := ports.CodeOf(err); {
 	case err == nil:
 		err = s.frame(text)
-	case code == ports.TooLarge && !errors.Is(err, errEndless):
+	case (code == ports.TooLarge || code == ports.Unavailable) && !errors.Is(err, errEndless):
 	default:
 		return false
 	}
@@ -299,9 +299,9 @@ func (s *socket) closeWith(code websocket.StatusCode) {
 	s.put(outgoing{close: code})
 }
 
-// bye closes because the hub stops.
-func (s *socket) bye() {
-	s.put(outgoing{close: websocket.StatusGoingAway})
+// letGo closes with a code, within a moment, whatever stands in the outbox.
+func (s *socket) letGo(code websocket.StatusCode) {
+	s.put(outgoing{close: code})
 	time.AfterFunc(farewell, s.end)
 }
 
