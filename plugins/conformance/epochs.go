@@ -50,6 +50,10 @@ var epochCases = []Case{{
 	Must: "the retention of the newest Open is in force, and 0 keeps for ever",
 	Run:  retentionOfTheNewestOpen,
 }, {
+	Topic: "epochs", Name: "put-beside", Needs: needLocal, Of: []ports.Family{ports.Queue},
+	Must: "a store that was opened takes rows by Put as well, and goes by its host's batches: neither Position nor After of the Put count",
+	Run:  putBeside,
+}, {
 	Topic: "epochs", Name: "thousand", Needs: needLocal, Of: []ports.Family{ports.Queue}, Large: true,
 	Must: "the newest 1,000 epochs of a family are known: a position of any of them is one of the store's history",
 	Run:  aThousandEpochs,
@@ -247,6 +251,23 @@ func retentionOfTheNewestOpen(c *C) {
 			c.Errorf("opened with a retention of %d days, an item that ended 29 days ago is decided %s when it is sent again, want %s", step.retention, told(d), step.want)
 		}
 	}
+}
+
+func putBeside(c *C) {
+	l := local(c)
+	l.commit(upsertOf("a", `{}`), upsertOf("b", `{}`))
+	elsewhere := ports.Position{StoreID: "another", Epoch: "another", Seqs: map[string]uint64{hostA: 70, hostC: 5}}
+	b := ports.Batch{Family: ports.Queue, Rows: []ports.Row{itemRow("a", hostC, 4, `{"N":1}`), itemRow("c", hostC, 5, `{}`)}, Position: &elsewhere, After: &elsewhere}
+	if applied, err := l.store.Put(c.Ctx, b); err != nil || applied.Done != 2 {
+		c.Fatalf("Put into a store that was opened: %d are done, %s", applied.Done, faultText(err))
+	}
+	l.isAt(ports.Queue, 2)
+	rows, _ := l.walk(ports.ChangesQuery{Family: ports.Queue}, nil)
+	c.tells("with what was put", rows, "b@2", "a@4", "c@5")
+	l.commit(patchOf("a", `{"N":2}`), upsertOf("c", `{"N":3}`))
+	l.isAt(ports.Queue, 4)
+	rows, _ = l.walk(ports.ChangesQuery{Family: ports.Queue}, nil)
+	c.tells("written since", rows, "b@2", "a@3", "c@4")
 }
 
 func aThousandEpochs(c *C) {
