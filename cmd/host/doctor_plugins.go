@@ -19,10 +19,8 @@ import (
 
 // lock looks at the pins. Without production they bind nobody.
 func (c *checkup) lock(cfg *config.Config) {
-	file, err := lockFile(cfg)
-	if err == nil {
-		_, err = pins.Read(file)
-	}
+	file := lockFile(cfg)
+	_, err := pins.Read(file)
 	_, absent := os.Stat(file)
 	switch {
 	case err != nil && cfg.Production:

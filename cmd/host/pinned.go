@@ -8,7 +8,6 @@ import (
 	"holdfast/adapters/process"
 	"holdfast/internal/config"
 	"holdfast/internal/pins"
-	"holdfast/ports"
 )
 
 // What is started for a backend, and what its files must be in production.
@@ -24,11 +23,7 @@ func guarded(cfg *config.Config, spec process.Spec) (process.Spec, error) {
 	if !cfg.Production {
 		return spec, nil
 	}
-	file, err := lockFile(cfg)
-	if err != nil {
-		return spec, err
-	}
-	all, err := pins.Read(file)
+	all, err := pins.Read(lockFile(cfg))
 	if err != nil {
 		return spec, err
 	}
@@ -58,15 +53,11 @@ func startedFrom(spec *process.Spec) []string {
 	return all
 }
 
-// lockFile is where the pins of a configuration stand. A running host keeps a file of that name in its data directory for
-// itself, and empties it.
-func lockFile(cfg *config.Config) (string, error) {
-	dir, err := filepath.Abs(filepath.Dir(cfg.File)) // of "" too: the working directory
-	if err != nil {
-		return "", err
+// lockFile is where the pins of a configuration stand: beside its file, or in the working directory without one.
+func lockFile(cfg *config.Config) string {
+	name := filepath.Join(filepath.Dir(cfg.File), pins.Name)
+	if full, err := filepath.Abs(name); err == nil {
+		return full // for people: the name says all by itself
 	}
-	if data, err := filepath.Abs(cfg.Data); err == nil && data == dir {
-		return "", ports.Errorf(ports.Invalid, "", "the data directory %s is the folder of the configuration, where %s would be the lock of the running host; set data to a folder of its own", cfg.Data, pins.Name)
-	}
-	return filepath.Join(dir, pins.Name), nil
+	return name
 }

@@ -139,11 +139,7 @@ func (in *invocation) askEach(cfg *config.Config, all []*listed) {
 
 // locked gives the pins of a configuration, if they can be read; what is wrong with them is told where they count.
 func locked(cfg *config.Config) pins.Pins {
-	file, err := lockFile(cfg)
-	if err != nil {
-		return nil
-	}
-	all, err := pins.Read(file)
+	all, err := pins.Read(lockFile(cfg))
 	if err != nil {
 		return nil
 	}

@@ -17,7 +17,7 @@ type pluginLock struct {
 }
 
 func (pluginLock) Help() string {
-	return "Writes the SHA-256 of every file that the configuration's plugins are started from, executables and files among their args, to holdfast.lock beside the configuration file (in the working directory without one), in the form of sha256sum: `sha256sum -c holdfast.lock` checks it, too. With `production = true` only such files are started. What an interpreted plugin imports by itself is not in it. Look at the files before you lock them."
+	return "Writes the SHA-256 of every file that the configuration's plugins are started from, executables and files among their args, to plugins.lock beside the configuration file (in the working directory without one), in the form of sha256sum: `sha256sum -c plugins.lock` checks it, too. With `production = true` only such files are started. What an interpreted plugin imports by itself is not in it. Look at the files before you lock them."
 }
 
 func (c pluginLock) Run(in *invocation) error {
@@ -25,10 +25,7 @@ func (c pluginLock) Run(in *invocation) error {
 	if err != nil {
 		return err
 	}
-	file, err := lockFile(cfg)
-	if err != nil {
-		return err
-	}
+	file := lockFile(cfg)
 	now, err := sumsOf(cfg)
 	if err != nil {
 		return exitcode.With(exitcode.Environment, err)

@@ -35,7 +35,7 @@ ack = "local"
 #plugin_dir = "/usr/lib/holdfast/plugins"
 
 # With true no plugin is started whose files are not pinned, are others than the pinned ones, or can be written to by other
-# users. `holdfast plugin lock` writes the pins, to holdfast.lock beside this file.
+# users. `holdfast plugin lock` writes the pins, to plugins.lock beside this file.
 production = false
 
 # What is logged: "trace", "debug", "info", "warn" or "error" and above; as JSON, one object a line, or as text.

@@ -1,5 +1,5 @@
 // Package pins reads and writes the lock file of a configuration: the SHA-256 of every file that its plugins are started
-// from. The form is that of `sha256sum`, so that `sha256sum -c holdfast.lock` checks it too:
+// from. The form is that of `sha256sum`, so that `sha256sum -c plugins.lock` checks it too:
 //
 //	9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08  /opt/tape/holdfast-backend-tape
 //
@@ -22,7 +22,7 @@ import (
 )
 
 // Name is what the file is called. It stands beside the configuration.
-const Name = "holdfast.lock"
+const Name = "plugins.lock"
 
 // Pins has the SHA-256 in hex of each file, by its path.
 type Pins map[string]string
