@@ -13,10 +13,14 @@ import (
 	"holdfast/ports"
 )
 
-// recorded waits until everything that a hub has to record is in the history.
+// recorded waits until everything that a hub has to record is in the history, and decided there.
 func (s *stand) recorded() {
 	s.t.Helper()
 	eventuallyWithin(s.t, 10*testPatience, "an empty recorder", func() bool { return s.hub.record.waiting() == 0 })
+	eventuallyWithin(s.t, 10*testPatience, "a read that is fresh", func() bool {
+		a := s.hub.core.Items(context.Background(), ports.ItemQuery{Limit: 1})
+		return a.Success() && !a.Stale
+	})
 }
 
 // dispatched asks for a work as an outside caller does.
