@@ -219,10 +219,13 @@ func subject(of func(right whole) *broken) Subject {
 	return s
 }
 
-// patience is short for what hangs; every other defect is found long before.
+// patience is short for what hangs or waits; every other defect is found long before.
 func (d *defect) patience() time.Duration {
-	if d.name == "hangs on one call" {
+	switch d.name {
+	case "hangs on one call":
 		return 200 * time.Millisecond
+	case "lets reads wait for writes":
+		return 2 * time.Second
 	}
 	return usualPatience
 }

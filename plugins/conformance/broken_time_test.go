@@ -67,7 +67,7 @@ var timeDefects = []defect{
 				mu.Lock()
 				defer mu.Unlock()
 				if len(batch.Rows) == ports.MaxBatchEntries {
-					<-time.After(2500 * time.Millisecond)
+					<-time.After(1500 * time.Millisecond)
 				}
 				return right.Put(ctx, batch)
 			}
