@@ -17,6 +17,7 @@ type configCommand struct {
 	Check   configCheck   `cmd:"" help:"Find every mistake in the configuration, in the options of the plugins too."`
 	Show    configShow    `cmd:"" help:"Print every value in effect and where it came from; secrets are stars."`
 	Example configExample `cmd:"" help:"Print a commented configuration with every default, to begin from."`
+	Hash    configHash    `cmd:"" help:"Read a password from standard input, and print what may stand for it in the configuration."`
 }
 
 type configCheck struct{}

@@ -25,6 +25,7 @@ type house struct {
 	release  func()
 	state    *journal.State
 	journals map[ports.Family]*journal.Journal
+	mesh     *crossing
 
 	checking sync.Mutex // of the configuration, which notes what it is asked about
 }
@@ -92,7 +93,7 @@ func (h *house) plugin(cfg *config.Config, b *config.Backend) (*process.Process,
 		return nil, err
 	}
 	spec.Name, spec.Logger = b.Name, h.log.Named(b.Name)
-	spec.Config = ports.Configuration{Name: b.Name, DataDir: dir}
+	spec.Config = ports.Configuration{Name: b.Name, DataDir: dir, Mesh: h.mesh.plugins()}
 	spec.Options = func(d ports.Description) (json.RawMessage, error) { return h.optionsOf(cfg, b, d) }
 	if !b.Local {
 		spec.MaxWait = followerWait

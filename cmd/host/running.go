@@ -20,6 +20,7 @@ import (
 // running is the host at work.
 type running struct {
 	api       *httpapi.API
+	mesh      *crossing
 	host      *core.Host
 	local     *process.Process
 	followers []*process.Process
@@ -47,6 +48,7 @@ func (r running) until(ctx context.Context, listener net.Listener) error {
 	worked := make(chan error, 1)
 	go func() { worked <- r.host.Run(work) }()
 	server := r.api.Server()
+	server.Handler = r.mesh.beside(r.api)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 
@@ -59,6 +61,7 @@ func (r running) until(ctx context.Context, listener net.Listener) error {
 	r.api.Drain()
 	limit, cancel := context.WithTimeout(context.Background(), answersLimit)
 	defer cancel()
+	r.mesh.rest(limit)
 	if err := server.Shutdown(limit); err != nil {
 		failed = errors.Join(failed, fmt.Errorf("some answers were still due after %s: %w", answersLimit, err), server.Close())
 	}

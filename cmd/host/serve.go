@@ -12,9 +12,9 @@ import (
 
 // serveCommand is `holdfast serve`: it puts the parts together, runs them and stops them in order.
 //
-//	lock the data directory -> state -> journals -> the local store's plugin -> the followers' plugins -> core -> HTTP
+//	lock the data directory -> state -> journals -> the local store's plugin -> the followers' plugins -> core -> mesh, HTTP
 //
-// Stopping goes the other way round: no more intake, due answers given, the core at rest, the plugins drained, the journals
+// Stopping goes the other way round: no more intake, due answers given, beacons let go, the core at rest, the plugins drained, the journals
 // synced. Everything that is looked up in the machine is in house.go, the order of start and stop in running.go.
 type serveCommand struct {
 	Listen string `placeholder:"HOST:PORT" help:"Where to listen ($$HOLDFAST_LISTEN)."`
@@ -44,6 +44,10 @@ func (s serveCommand) Run(in *invocation) error {
 		return exitcode.With(exitcode.Environment, err)
 	}
 	defer house.close()
+	if house.mesh, err = openCrossing(cfg, log.Named("mesh")); err != nil {
+		return exitcode.With(exitcode.Environment, err)
+	}
+	defer house.mesh.close()
 	local, err := house.plugin(cfg, cfg.LocalBackend())
 	if err != nil {
 		return exitcode.With(exitcode.Environment, err)
@@ -68,9 +72,12 @@ func (s serveCommand) Run(in *invocation) error {
 	if err != nil {
 		return err
 	}
+	if err := house.mesh.begin(cfg, host, log.Named("mesh")); err != nil {
+		return err
+	}
 	fmt.Fprintf(in.stdout, "holdfast %s serves on http://%s, data in %s\n", version(), listener.Addr(), cfg.Data)
 	refused := func(err error) error { return cfg.Err(cfg.Refusal(cfg.LocalBackend(), err)) }
-	return running{api: api, host: host, local: local, followers: processes, log: log, refused: refused}.until(in.ctx, listener)
+	return running{api: api, mesh: house.mesh, host: host, local: local, followers: processes, log: log, refused: refused}.until(in.ctx, listener)
 }
 
 func tokens(cfg *config.Config) (list []httpapi.Token) {

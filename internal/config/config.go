@@ -25,6 +25,7 @@ type Config struct {
 	Retention  time.Duration // finished history older than this is pruned; 0 keeps it for ever
 	Backends   []*Backend    // in the order of the file; exactly one is Local
 	Tokens     []Token
+	Mesh       Mesh
 
 	places  map[string]place // of settings and of other values in the file, by name
 	binary  string

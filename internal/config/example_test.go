@@ -34,9 +34,14 @@ func TestTheExampleLoadsWithEverythingTurnedOn(t *testing.T) {
 	turnedOn := regexp.MustCompile(`(?m)^(\s*)#( {2}|[^\s#])`).ReplaceAllString(config.Example, "$1$2")
 	// The usage lines at the top begin with # and more than one space, too.
 	turnedOn = regexp.MustCompile(`(?m)^ +holdfast (serve|config) .*\n`).ReplaceAllString(turnedOn, "")
-	cfg := load(t, "holdfast.hcl", turnedOn, config.Input{LookupEnv: environment(map[string]string{"HOLDFAST_TOKEN": "hunter2"})})
+	cfg := load(t, "holdfast.hcl", turnedOn, config.Input{LookupEnv: environment(map[string]string{
+		"HOLDFAST_TOKEN": "hunter2", "HOLDFAST_JOIN_SECRET": "hunter3", "HOLDFAST_WORKER_PASSWORD": "hunter4",
+	})})
 	if len(cfg.Tokens) != 1 || cfg.Tokens[0].Secret.Reveal() != "hunter2" {
 		t.Errorf("the tokens are %v", cfg.Tokens)
+	}
+	if m := cfg.Mesh; m.Name != "holdfast" || m.JoinSecret.Reveal() != "hunter3" || len(m.Users) != 1 || m.Users[0].Name != "worker" || m.Users[0].Password.Reveal() != "hunter4" {
+		t.Errorf("the mesh is %+v", m)
 	}
 	if cfg.PluginDir != "/usr/lib/holdfast/plugins" || cfg.LocalBackend().Plugin != "/opt/sqlite/holdfast-backend-sqlite" {
 		t.Errorf("plugins in %s, the local one at %s", cfg.PluginDir, cfg.LocalBackend().Plugin)

@@ -89,6 +89,19 @@ backend "sqlite" "local" {
 #  path = "/mnt/second/history.db"
 #}
 
+# The hub that beacons connect to, on the same address. On a loopback address everybody of this machine may; elsewhere, and here as
+# soon as one of them is given, a beacon shows the join secret or a login, and no beacon is let in while there is neither.
+mesh {
+  # What the hub calls itself.
+  name = "holdfast"
+
+  #join_secret = env("HOLDFAST_JOIN_SECRET")
+
+  #user "worker" {
+  #  password = env("HOLDFAST_WORKER_PASSWORD")
+  #}
+}
+
 # Who may call, for a host that listens on more than a loopback address: one block for each caller. The role "read" reads,
 # "write" writes too, "admin" may do everything.
 #token "ops" {

@@ -65,6 +65,7 @@ func Load(in Input) (*Config, hcl.Diagnostics) {
 	}
 	diags = append(diags, c.takeBackends(given.backends)...)
 	diags = append(diags, c.takeTokens(given.tokens)...)
+	diags = append(diags, c.takeMesh(given.mesh)...)
 	if len(c.Backends) > 0 {
 		c.defaultRoute()
 		diags = append(diags, c.checkRoute()...)
@@ -111,6 +112,7 @@ type given struct {
 	attributes map[string]*hcl.Attribute // by the name of the setting
 	backends   hcl.Blocks
 	tokens     hcl.Blocks
+	mesh       hcl.Body // what its settings leave of the block
 }
 
 // content takes the file apart by the schema that the settings make.
@@ -121,27 +123,33 @@ func (c *Config) content(body hcl.Body) (given, hcl.Diagnostics) {
 	}
 	content, diags := body.Content(schemaOf("",
 		hcl.BlockHeaderSchema{Type: "journal"},
+		hcl.BlockHeaderSchema{Type: "mesh"},
 		hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"kind", "name"}},
 		hcl.BlockHeaderSchema{Type: "token", LabelNames: []string{"name"}},
 	))
 	maps.Copy(g.attributes, content.Attributes)
-	seen := false
+	seen := map[string]bool{}
 	for _, block := range content.Blocks {
 		switch block.Type {
 		case "backend":
 			g.backends = append(g.backends, block)
 		case "token":
 			g.tokens = append(g.tokens, block)
-		case "journal":
-			if seen {
-				diags = append(diags, problem(&block.DefRange, "second journal block", "The file has one already; put all of it there.")...)
+		default: // the blocks of settings
+			if seen[block.Type] {
+				diags = append(diags, problem(&block.DefRange, "second "+block.Type+" block", "The file has one already; put all of it there.")...)
 				continue
 			}
-			seen = true
-			inner, innerDiags := block.Body.Content(schemaOf("journal."))
+			seen[block.Type] = true
+			inner, rest, innerDiags := block.Body.PartialContent(schemaOf(block.Type + "."))
+			if block.Type == "mesh" {
+				g.mesh = rest
+			} else {
+				_, innerDiags = block.Body.Content(schemaOf(block.Type + "."))
+			}
 			diags = append(diags, innerDiags...)
 			for name, attribute := range inner.Attributes {
-				g.attributes["journal."+name] = attribute
+				g.attributes[block.Type+"."+name] = attribute
 			}
 		}
 	}

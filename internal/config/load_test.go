@@ -137,6 +137,7 @@ journal {
 		"log_json = true (env HOLDFAST_LOG_JSON)",
 		"journal.limit = 2MiB (host.hcl:7)",
 		"journal.reserve = 1MiB (env HOLDFAST_JOURNAL_RESERVE)",
+		"mesh.name = holdfast (default)",
 		"retention = off (host.hcl:5)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -29,7 +29,7 @@ func (c *Config) mayShow(name string) bool {
 		return true
 	}
 	for _, s := range settings {
-		if s.name == name || s.name == "journal."+name {
+		if s.name == name || s.name == "journal."+name || s.name == "mesh."+name {
 			return true
 		}
 	}

@@ -44,6 +44,7 @@ var settings = []setting{
 	{"log_json", formBool, "false", truth(func(c *Config) *bool { return &c.LogJSON }), func(c *Config) string { return strconv.FormatBool(c.LogJSON) }},
 	{"journal.limit", formSize, auto, size(func(c *Config) *int64 { return &c.Journal.Limit }), func(c *Config) string { return formatSize(c.Journal.Limit) }},
 	{"journal.reserve", formSize, auto, size(func(c *Config) *int64 { return &c.Journal.Reserve }), func(c *Config) string { return formatSize(c.Journal.Reserve) }},
+	{"mesh.name", formText, "holdfast", setMeshName, func(c *Config) string { return c.Mesh.Name }},
 	{"retention", formText, "8760h", setRetention, func(c *Config) string { return formatRetention(c.Retention) }},
 }
 
@@ -90,6 +91,14 @@ func setPluginDir(c *Config, text string) error {
 		binary = target
 	}
 	c.PluginDir = filepath.Join(filepath.Dir(binary), "plugins")
+	return nil
+}
+
+func setMeshName(c *Config, text string) error {
+	if !nameForm.MatchString(text) {
+		return fmt.Errorf(`%q is not a name; names are of letters, digits, "-", "_" and ".", at most 64`, text)
+	}
+	c.Mesh.Name = text
 	return nil
 }
 

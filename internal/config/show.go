@@ -16,7 +16,7 @@ type Setting struct {
 	Source string `json:"source"` // "default", "FILE:LINE", "env NAME" or "flag --NAME"
 }
 
-// Settings gives every value that the host itself knows: its settings and its tokens.
+// Settings gives every value that the host itself knows: its settings, its tokens and who may join its mesh.
 func (c *Config) Settings() []Setting {
 	var all []Setting
 	for _, s := range settings {
@@ -27,6 +27,12 @@ func (c *Config) Settings() []Setting {
 		all = append(all,
 			Setting{"token." + t.Name + ".role", t.Role, source},
 			Setting{"token." + t.Name + ".secret", t.Secret.String(), source})
+	}
+	if c.Mesh.JoinSecret != "" {
+		all = append(all, Setting{"mesh.join_secret", c.Mesh.JoinSecret.String(), c.places["mesh.join_secret"].source})
+	}
+	for _, u := range c.Mesh.Users {
+		all = append(all, Setting{"mesh.user." + u.Name + ".password", u.Password.String(), c.places["mesh.user."+u.Name].source})
 	}
 	return all
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"net/http"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"google.golang.org/grpc"
+
+	"holdfast/adapters/mesh"
+	"holdfast/adapters/process"
+	"holdfast/adapters/wire"
+	"holdfast/core"
+	"holdfast/internal/config"
+	"holdfast/ports"
+)
+
+// crossing is where beacons and plugins meet: the hub that beacons connect to, and the socket on which the plugins of this
+// host reach it. A nil crossing is a host that lets no beacon in.
+type crossing struct {
+	access   ports.MeshAccess // what plugins are told
+	dir      *process.RunDir
+	listener net.Listener
+
+	hub    *mesh.Hub
+	server *grpc.Server
+	ran    chan struct{} // closed when the hub is done
+	quit   context.CancelFunc
+}
+
+// openCrossing makes the place where plugins will find the hub; they are told it before there is one.
+func openCrossing(cfg *config.Config, log hclog.Logger) (*crossing, error) {
+	if !cfg.MeshOpen() {
+		log.Info("no beacon is let in: other machines can reach this address; a mesh block with a join_secret or a user says who may come")
+		return nil, nil
+	}
+	dir, err := process.OpenRunDir("")
+	if err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(dir.Path(), "mesh")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		_ = dir.Close()
+		return nil, ports.Wrap(ports.Unavailable, "mesh socket", err)
+	}
+	return &crossing{access: ports.MeshAccess{Socket: socket, Token: rand.Text()}, dir: dir, listener: listener}, nil
+}
+
+// plugins is what plugins are told of it.
+func (c *crossing) plugins() ports.MeshAccess {
+	if c == nil {
+		return ports.MeshAccess{}
+	}
+	return c.access
+}
+
+// begin makes the hub over a core, and serves it to plugins.
+func (c *crossing) begin(cfg *config.Config, host *core.Host, log hclog.Logger) (err error) {
+	if c == nil {
+		return nil
+	}
+	var users []mesh.User
+	for _, u := range cfg.Mesh.Users {
+		users = append(users, mesh.User{Name: u.Name, Password: u.Password.Reveal()})
+	}
+	c.hub, err = mesh.New(mesh.Config{
+		Name: cfg.Mesh.Name, Core: mesh.Over(host), Users: users, JoinSecret: cfg.Mesh.JoinSecret.Reveal(), Loopback: cfg.Loopback(), Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	c.server = wire.NewMeshServer(c.hub, c.access.Token, log)
+	ctx, quit := context.WithCancel(context.Background())
+	c.ran, c.quit = make(chan struct{}), quit
+	go func() {
+		defer close(c.ran)
+		_ = c.hub.Run(ctx)
+	}()
+	go func() {
+		if err := c.server.Serve(c.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			log.Error("plugins cannot reach the mesh; start holdfast again", "error", err)
+		}
+	}()
+	return nil
+}
+
+// beside puts the hub's routes and sockets in front of the API's.
+func (c *crossing) beside(api http.Handler) http.Handler {
+	if c == nil {
+		return api
+	}
+	return c.hub.Beside(api)
+}
+
+// rest answers every caller and lets every beacon go. What was done is recorded, as far as ctx allows.
+func (c *crossing) rest(ctx context.Context) {
+	if c == nil {
+		return
+	}
+	c.quit()
+	select {
+	case <-c.ran:
+	case <-ctx.Done():
+	}
+}
+
+// close leaves nothing behind.
+func (c *crossing) close() {
+	if c == nil {
+		return
+	}
+	if c.server != nil {
+		c.quit()
+		c.server.Stop()
+	}
+	_ = c.listener.Close()
+	_ = c.dir.Close()
+}

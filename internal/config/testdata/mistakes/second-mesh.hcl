@@ -1,0 +1,9 @@
+backend "sqlite" "local" {
+  local = true
+}
+mesh {
+  join_secret = "hunter2"
+}
+mesh {
+  name = "b"
+}
