@@ -101,7 +101,7 @@ func checkHistory(t *testing.T, host *core.Host, results map[string]int) {
 	want := map[string]int{}
 	for result, n := range results {
 		switch result {
-		case "done 200", "twice 200":
+		case "done 200", "twice 200", "late 200": // on a slow machine the deadline is later still
 			want["Complete"] += n
 		case "fail 500":
 			want["Error"] += n

@@ -45,7 +45,7 @@ func (s *socket) frame(text []byte) error {
 		return nil
 	})
 	if err != nil {
-		return ports.Wrap(ports.Invalid, "frame", err)
+		return ports.Wrap(ports.Invalid, "frame", shallow(err))
 	}
 	switch f.action {
 	case "BeaconRegister":
@@ -70,6 +70,14 @@ func (s *socket) frame(text []byte) error {
 		})
 	}
 	return nil // what is unknown is passed over, as the stock hub does
+}
+
+// shallow gives the fault of a text that is nested too deeply our limit instead of that of records.
+func shallow(err error) error {
+	if ports.AsError(err).Limit != ports.MaxDepth {
+		return err
+	}
+	return &ports.Error{Code: ports.Invalid, Message: "is nested too deeply", Limit: maxFrameDepth, Size: maxFrameDepth + 1}
 }
 
 // speak does something in the name of the beacon that registered over the socket, if one did. Every frame of it is a sign of
@@ -103,7 +111,7 @@ func (s *socket) register(text []byte) error {
 		})
 	}
 	if err != nil {
-		s.hub.log.Warn("a beacon was rejected", "beacon", printable(r.name), "reason", err)
+		s.hub.warn("a beacon was rejected", "beacon", printable(r.name), "reason", err)
 		s.put(outgoing{text: newObject(200).str("EventType", "BeaconRejected").str("Reason", err.Error()).str("Code", string(ports.CodeOf(err))).done()})
 		s.closeWith(rejected)
 	}

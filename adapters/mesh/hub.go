@@ -33,6 +33,7 @@ type Hub struct {
 	changed  chan struct{} // closed when the registry's version moves
 	version  uint64        // the one that was told
 	closed   bool
+	warns    seldom // of what a peer could cause without end
 
 	closing chan struct{}
 	ended   sync.WaitGroup // of sockets
@@ -188,15 +189,15 @@ func (h *Hub) join(r registration, conn uint64, session string, now time.Time, w
 	before := uint64(0)
 	if known := h.registry.byName[r.name]; known != nil {
 		before = known.session
-		if conn != 0 && known.hostID != r.hostID && len(known.conns) > 0 && !(len(known.conns) == 1 && known.conns[0] == conn) {
-			h.log.Warn("two hosts use one beacon name; the newer one gets the work", "beacon", r.name, "older", known.hostID, "newer", r.hostID)
+		if conn != 0 && known.hostID != r.hostID && known.current != 0 && known.current != conn && h.warns.pass(now) {
+			h.log.Warn("two hosts use one beacon name; the newer one gets the work", "beacon", r.name, "older", printable(known.hostID), "newer", printable(r.hostID))
 		}
 	}
 	b, dropped, err := h.registry.register(r, conn, session, now)
 	if err != nil {
 		return err
 	}
-	if b.session != before {
+	if b.session != before && b.told.pass(now) {
 		h.log.Info("a beacon is connected", "beacon", b.name, "id", b.id, "session", b.session, "socket", conn != 0)
 	}
 	welcome(b)
@@ -243,6 +244,15 @@ func (h *Hub) alive(b *beacon, polls bool, now time.Time) {
 	}
 }
 
+// warn logs what a peer could cause without end, now and then.
+func (h *Hub) warn(message string, details ...any) {
+	pass := false
+	h.look(func() { pass = h.warns.pass(h.clock()) })
+	if pass {
+		h.log.Warn(message, details...)
+	}
+}
+
 // Close closes every socket and answers every caller; then nothing more is taken in. It may be called twice.
 func (h *Hub) Close() {
 	var open []*socket
@@ -269,36 +279,3 @@ func (h *Hub) Close() {
 }
 
 var errStopping = ports.Errorf(ports.Unavailable, "mesh", "the hub is stopping; send it again in a moment")
-
-// Watch is ports.Mesh's.
-func (h *Hub) Watch(ctx context.Context, since uint64) (ports.Beacons, error) {
-	for {
-		h.mu.Lock()
-		known, changed := h.snapshot(), h.changed
-		h.mu.Unlock()
-		if known.Version != since {
-			return known, nil
-		}
-		select {
-		case <-changed:
-		case <-h.closing:
-			return ports.Beacons{}, errStopping
-		case <-ctx.Done():
-			return ports.Beacons{}, ports.Wrap(ports.CodeOf(ctx.Err()), "mesh", ctx.Err())
-		}
-	}
-}
-
-func (h *Hub) snapshot() ports.Beacons {
-	known := ports.Beacons{Version: h.registry.version, List: make([]ports.Beacon, 0, len(h.registry.all))}
-	for _, b := range h.registry.all {
-		known.List = append(known.List, ports.Beacon{
-			Name: b.name, ID: b.id, Session: b.session, Online: b.online, Capabilities: b.capabilities,
-			MaxConcurrent: h.slots(b), Tags: b.tags, RegisteredAt: b.registeredAt, SeenAt: b.seenAt,
-		})
-	}
-	return known
-}
-
-// slots is how many works a beacon is given at a time.
-func (h *Hub) slots(b *beacon) int { return max(1, min(b.maxConcurrent, h.limits.Slots)) }

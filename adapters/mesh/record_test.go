@@ -260,3 +260,32 @@ func TestWithoutADoorWorkIsDoneAllTheSame(t *testing.T) {
 		t.Errorf("a capability of nobody: %d %s", a.status, a.text)
 	}
 }
+
+func TestAHubThatStopsWhileTheDoorIsShutSaysWhatItCouldNotRecord(t *testing.T) {
+	t.Parallel()
+	d := &door{refuse: make(chan struct{}), asked: make(chan struct{}, 1)}
+	hub, err := New(Config{Core: d, Loopback: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- hub.Run(ctx) }()
+	w, err := hub.order([]byte(`{"Capability":"Shell"}`), open)
+	if err == nil {
+		t.Fatal("an order without any beacon")
+	}
+	w = &work{Work: shell(""), patient: true, record: &recording{}}
+	asked := within(t, 50*time.Millisecond)
+	if _, err := hub.carry(asked, asked, w); ports.CodeOf(err) != ports.Deadline {
+		t.Errorf("got %v", err)
+	}
+	<-d.asked
+	stop()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	if s := hub.Status(); s.Unrecorded != 4 {
+		t.Errorf("%d writes are told as unrecorded", s.Unrecorded)
+	}
+}

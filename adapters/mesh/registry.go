@@ -35,6 +35,7 @@ type beacon struct {
 	conns        []uint64 // its open sockets, the newest last
 	current      uint64   // the one that is pushed to; 0: a poller, or nobody
 	online       bool
+	told         seldom // in the log, that it came
 	registeredAt time.Time
 	seenAt       time.Time
 }

@@ -1,5 +1,20 @@
 package mesh
 
+import "time"
+
+// seldom lets one message pass in a while, where a peer could cause any number of them.
+type seldom struct{ last time.Time }
+
+func (s *seldom) pass(now time.Time) bool {
+	if now.Sub(s.last) < seldomEvery {
+		return false
+	}
+	s.last = now
+	return true
+}
+
+const seldomEvery = 10 * time.Second
+
 // Status is what a hub tells an operator.
 type Status struct {
 	Name          string

@@ -3,7 +3,6 @@ package mesh
 import (
 	"container/list"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -80,31 +79,6 @@ type outcome struct {
 	at  time.Time
 }
 
-// berth is a beacon as far as work goes: its slots and what waits for it alone.
-type berth struct {
-	name         string
-	session      uint64
-	conn         uint64 // the socket that is pushed to; 0: none
-	online       bool
-	capabilities []string
-	slots        int
-	held         map[string]*work // handed, sent and lingering
-	lines        lines
-	waiting      int
-}
-
-// lines are who waits, by class and then in the order of coming.
-type lines [classes]*list.List
-
-const classes = int(ports.ClassCatchUp) + 1
-
-func newLines() (l lines) {
-	for i := range l {
-		l[i] = list.New()
-	}
-	return l
-}
-
 // effects is what the Hub has to do after a step.
 type effects struct {
 	push     []*work // hand to the socket conn
@@ -124,20 +98,6 @@ func (m *works) take() effects {
 	e := m.effects
 	m.effects = effects{}
 	return e
-}
-
-func (b *berth) free() int { return b.slots - len(b.held) }
-
-// room says whether the beacon has a slot for a class. Catching up never takes the last one, where there are two.
-func (b *berth) room(class ports.WorkClass) bool {
-	if class == ports.ClassCatchUp && b.slots > 1 {
-		return b.free() > 1
-	}
-	return b.free() > 0
-}
-
-func (b *berth) offersCapability(capability string) bool {
-	return slices.Contains(b.capabilities, capability)
 }
 
 // enqueue takes a work in.
@@ -284,13 +244,6 @@ func (m *works) next(b *berth) *work {
 		if first != nil {
 			return first
 		}
-	}
-	return nil
-}
-
-func head(l lines, class ports.WorkClass) *work {
-	if e := l[class].Front(); e != nil {
-		return e.Value.(*work)
 	}
 	return nil
 }
