@@ -99,7 +99,8 @@ type BackendClient interface {
 	// Probe really checks whether the backend could take a write of the family now, and changes nothing. Called every 2
 	// seconds with a deadline of 1 second.
 	Probe(ctx context.Context, in *ProbeRequest, opts ...grpc.CallOption) (*ProbeResponse, error)
-	// Position says which store this is and how far it is. A store that cannot hold a position answers with an empty one.
+	// Position says which store this is and how far it is. A store that cannot hold a position answers with an empty one, always,
+	// and opts out of "position".
 	Position(ctx context.Context, in *PositionRequest, opts ...grpc.CallOption) (*PositionResponse, error)
 	// Put makes plain states durable, in order: each row replaces what the store has under its key, whole; a row that is gone
 	// removes it. A repeat changes nothing. Once all rows are in, the position is stored with them. A failure in the middle is
@@ -129,7 +130,8 @@ type BackendClient interface {
 	Changes(ctx context.Context, in *ChangesRequest, opts ...grpc.CallOption) (*ChangesResponse, error)
 	// Item gives one work item, or fails with not_found.
 	Item(ctx context.Context, in *ItemRequest, opts ...grpc.CallOption) (*ItemResponse, error)
-	// Items lists work items by EnqueuedKey, or by a column of UVQueueWorkItem; then there is no cursor.
+	// Items lists work items by EnqueuedKey, or by a column of UVQueueWorkItem; then there is no cursor. Another order_by is
+	// invalid, in the field "OrderBy".
 	Items(ctx context.Context, in *ItemsRequest, opts ...grpc.CallOption) (*ItemsResponse, error)
 	// Events lists the events of an item in OrderKey order. An unknown key has none.
 	Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (*EventsResponse, error)
@@ -147,8 +149,8 @@ type BackendClient interface {
 	Prune(ctx context.Context, in *PruneRequest, opts ...grpc.CallOption) (*PruneResponse, error)
 	// Power Surveyor. Survey counts what the store holds; it stops in time for the deadline and then says partial.
 	Survey(ctx context.Context, in *SurveyRequest, opts ...grpc.CallOption) (*SurveyResponse, error)
-	// Power Drainer. Drain finishes what was begun, leaves the store tidy on disk and takes no more work: every later call
-	// but Describe fails with unavailable. Called before the plugin is stopped.
+	// Power Drainer. Drain finishes what was begun, leaves the store tidy on disk and takes no more work: every later Probe and
+	// write fails with unavailable; a read may still be answered. Called before the plugin is stopped.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error)
 }
 
@@ -368,7 +370,8 @@ type BackendServer interface {
 	// Probe really checks whether the backend could take a write of the family now, and changes nothing. Called every 2
 	// seconds with a deadline of 1 second.
 	Probe(context.Context, *ProbeRequest) (*ProbeResponse, error)
-	// Position says which store this is and how far it is. A store that cannot hold a position answers with an empty one.
+	// Position says which store this is and how far it is. A store that cannot hold a position answers with an empty one, always,
+	// and opts out of "position".
 	Position(context.Context, *PositionRequest) (*PositionResponse, error)
 	// Put makes plain states durable, in order: each row replaces what the store has under its key, whole; a row that is gone
 	// removes it. A repeat changes nothing. Once all rows are in, the position is stored with them. A failure in the middle is
@@ -398,7 +401,8 @@ type BackendServer interface {
 	Changes(context.Context, *ChangesRequest) (*ChangesResponse, error)
 	// Item gives one work item, or fails with not_found.
 	Item(context.Context, *ItemRequest) (*ItemResponse, error)
-	// Items lists work items by EnqueuedKey, or by a column of UVQueueWorkItem; then there is no cursor.
+	// Items lists work items by EnqueuedKey, or by a column of UVQueueWorkItem; then there is no cursor. Another order_by is
+	// invalid, in the field "OrderBy".
 	Items(context.Context, *ItemsRequest) (*ItemsResponse, error)
 	// Events lists the events of an item in OrderKey order. An unknown key has none.
 	Events(context.Context, *EventsRequest) (*EventsResponse, error)
@@ -416,8 +420,8 @@ type BackendServer interface {
 	Prune(context.Context, *PruneRequest) (*PruneResponse, error)
 	// Power Surveyor. Survey counts what the store holds; it stops in time for the deadline and then says partial.
 	Survey(context.Context, *SurveyRequest) (*SurveyResponse, error)
-	// Power Drainer. Drain finishes what was begun, leaves the store tidy on disk and takes no more work: every later call
-	// but Describe fails with unavailable. Called before the plugin is stopped.
+	// Power Drainer. Drain finishes what was begun, leaves the store tidy on disk and takes no more work: every later Probe and
+	// write fails with unavailable; a read may still be answered. Called before the plugin is stopped.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
 	mustEmbedUnimplementedBackendServer()
 }
