@@ -98,9 +98,14 @@ func TestAFileThatIsNoPluginIsToldForWhatItIs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Describe(t.Context(), Spec{Path: c.path, Kind: "memory"})
+			spec := specOf(t, hclog.NewNullLogger())
+			spec.Path = c.path
+			_, err := launch(t.Context(), &spec, spec.Logger, &quick, func(step) {})
 			if err == nil {
 				t.Fatal("it started")
+			}
+			if left := leftIn(t, spec.RunDir); len(left) != 0 {
+				t.Errorf("it left %v", left)
 			}
 			if got := strings.ReplaceAll(err.Error(), c.path, "PATH"); got != c.text || ports.CodeOf(err) != ports.Invalid {
 				t.Errorf("it says (%s):\n%s\nand not:\n%s", ports.CodeOf(err), got, c.text)

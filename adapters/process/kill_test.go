@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,15 +11,23 @@ import (
 
 func TestKillEndsAPluginAtOnceWhateverItDoes(t *testing.T) {
 	t.Parallel()
+	log := &journal{}
 	for name, upset := range map[string]func(t *testing.T, p *Process){
-		"at work":    func(*testing.T, *Process) {},
-		"frozen":     func(t *testing.T, p *Process) { freeze(t, pidOf(t, p)) },
-		"in a drain": func(_ *testing.T, p *Process) { go func() { _ = p.Close() }() },
+		"at work": func(*testing.T, *Process) {},
+		"frozen":  func(t *testing.T, p *Process) { freeze(t, pidOf(t, p)) },
+		"in a drain": func(t *testing.T, p *Process) {
+			go func() { _ = p.Close() }()
+			eventually(t, 5*time.Second, "it drains", func() bool { return strings.Contains(log.String(), "draining") })
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := run(t, hclog.NewNullLogger(), "drain-hangs")
+			p := prepare(t, specOf(t, log.logger(hclog.Info), "drain-hangs"))
 			p.timing.drain = 20 * time.Second
+			p.Start()
+			if err := p.Await(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			pid := pidOf(t, p)
 			upset(t, p)
 			began := time.Now()

@@ -109,5 +109,5 @@ func sizeText(bytes int64) string {
 	case bytes < 10<<30:
 		return fmt.Sprintf("%d MiB", bytes>>20)
 	}
-	return fmt.Sprintf("%d GiB", bytes>>30)
+	return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
 }

@@ -169,7 +169,7 @@ func TestWhatLeavesThePluginsGroupEndsWithItToo(t *testing.T) {
 func TestCtrlCIsTheHostsAlone(t *testing.T) {
 	t.Parallel()
 	base := shortDir(t)
-	host := exec.Command(self(t), asHost, base, "stops-on-interrupt")
+	host := exec.Command(self(t), asHost, base, "stops-on-interrupt", "mortal")
 	host.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := host.StdoutPipe()
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,9 +60,11 @@ func TestStartAndStopAreTwoLinesAtInfo(t *testing.T) {
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], "plugin started") || !strings.Contains(lines[1], "plugin stopped") {
-		t.Errorf("the log:\n%s", log)
+	got := regexp.MustCompile(`pid=\d+`).ReplaceAllString(log.String(), "pid=PID")
+	got = regexp.MustCompile(`(took|ran)=\S+`).ReplaceAllString(got, "$1=TIME")
+	want := "[INFO]  tape: plugin started: pid=PID kind=memory version=1.0 took=TIME\n[INFO]  tape: plugin stopped: pid=PID ran=TIME\n"
+	if got != want {
+		t.Errorf("the log:\n%s\nand not:\n%s", got, want)
 	}
 	if s := p.Status(); s.State != Stopped || s.Running {
 		t.Errorf("status %+v", s)
@@ -274,10 +278,16 @@ func TestAPluginSeesNothingOfTheHostsEnvironment(t *testing.T) {
 	allowed := append([]string{
 		"HOLDFAST_PLUGIN", "HOLDFAST_LOG_LEVEL", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR",
 	}, passed...)
-	for _, name := range names {
-		if !slices.Contains(allowed, name) {
-			t.Errorf("it sees %s", name)
+	var set []string
+	for _, name := range allowed {
+		if _, is := os.LookupEnv(name); is || !slices.Contains(passed, name) {
+			set = append(set, name)
 		}
+	}
+	slices.Sort(names)
+	slices.Sort(set)
+	if !slices.Equal(names, set) {
+		t.Errorf("it sees %v, want %v", names, set)
 	}
 	if !strings.Contains(at.Epoch, "TZ=Asia/Kathmandu") {
 		t.Error("it does not see TZ")
@@ -289,15 +299,19 @@ func TestAKilledHostTakesItsPluginAlong(t *testing.T) {
 	for name, upset := range map[string]func(t *testing.T, pid int){
 		"one that works":      func(*testing.T, int) {},
 		"one that is stopped": func(t *testing.T, pid int) { freeze(t, pid) },
+		"deaf":                func(*testing.T, int) {}, // to the end of its stdin
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "deaf" && runtime.GOOS != "linux" {
+				t.Skip("only Linux kills it")
+			}
 			base, err := os.MkdirTemp("", "b")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer os.RemoveAll(base)
-			host := exec.Command(self(t), asHost, base)
+			host := exec.Command(self(t), asHost, base, name)
 			out, err := host.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -342,7 +356,7 @@ func beHost(args []string) {
 	if err != nil {
 		panic(err)
 	}
-	p, err := New(Spec{Name: "tape", Kind: "memory", Path: path, Args: []string{asPlugin}, RunDir: dir.Path()})
+	p, err := New(Spec{Name: "tape", Kind: "memory", Path: path, Args: append([]string{asPlugin}, args[1:]...), RunDir: dir.Path()})
 	if err != nil {
 		panic(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -17,7 +18,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
 
 	"holdfast/adapters/wire"
 	"holdfast/plugins/sdk"
@@ -107,8 +110,11 @@ func bePlugin(habits []string) {
 		if err := child.Start(); err != nil {
 			panic(err)
 		}
+	case has("deaf"):
+		serveWithoutSDK()
 	case has("fork"):
 		child := exec.Command("sleep", "60")
+		child.Env = []string{} // so that only its group tells whose it is
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
 		if err := child.Start(); err != nil {
 			panic(err)
@@ -120,6 +126,25 @@ func bePlugin(habits []string) {
 		}
 	}
 	sdk.Serve(&memory{habits: habits})
+}
+
+// serveWithoutSDK is a plugin that does not mind whether its host lives.
+func serveWithoutSDK() {
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  cookie,
+		VersionedPlugins: map[int]plugin.PluginSet{1: {wire.PluginName: deaf{}}},
+		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(options, wire.ServerOptions(sdk.Logger())...)...)
+		},
+	})
+	os.Exit(0)
+}
+
+type deaf struct{ taken }
+
+func (deaf) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
+	wire.Register(server, &memory{}, sdk.Logger())
+	return nil
 }
 
 // eat takes 64 MiB at a time, up to 2 GiB, and keeps them.
@@ -147,6 +172,9 @@ func (m *memory) Configure(_ context.Context, c ports.Configuration) error {
 	}
 	if slices.Contains(m.habits, "configure-hangs") {
 		select {}
+	}
+	if slices.Contains(m.habits, "mortal") {
+		signal.Reset(os.Interrupt)
 	}
 	m.name = c.Name
 	return nil
@@ -255,6 +283,7 @@ func (d decided) Wait(context.Context) ([]ports.Decision, error) { return d, nil
 
 func (m *memory) Drain(ctx context.Context) error {
 	if slices.Contains(m.habits, "drain-hangs") {
+		sdk.Logger().Info("draining")
 		<-ctx.Done()
 		return ctx.Err()
 	}
