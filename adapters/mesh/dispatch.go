@@ -72,9 +72,6 @@ func (h *Hub) giveUp(why context.Context, w *work, most state) {
 
 // enqueue takes a work in; its enqueuing is recorded before anything else of it. It is called in a step.
 func (h *Hub) enqueue(w *work, now time.Time) error {
-	if err := h.record.room(w); err != nil {
-		return err
-	}
 	if err := h.works.admit(w, now); err != nil {
 		return err
 	}

@@ -35,6 +35,12 @@ func (h *Hub) dispatch(c *call) {
 		refuseDispatch(c.w, err)
 		return
 	}
+	if w.record != nil {
+		if err := h.record.room(c.r.Context()); err != nil {
+			refuseDispatch(c.w, err)
+			return
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
 	defer cancel()
 	answer, err := h.carry(ctx, c.r.Context(), w)

@@ -17,8 +17,8 @@ import (
 // the wire contract (D.6) promise it and the stock hub does not keep it. Every start has its event and its attempt row, every
 // end its patch, its event and its outcome. recordings.go says which writes they are.
 //
-// Recording never holds up a work: the writes wait here, in their order, until the Door has them. Only when too many wait are
-// new works refused.
+// Recording never holds up a work: the writes wait here, in their order, until the Door has them. Only when too many wait do
+// new works wait too, and are refused in the end.
 
 // exempt are the capabilities whose work is never recorded: holdfast and its peers are made of it, and passwords travel in it.
 // The Door has the same rule; here it keeps them out of memory too.
@@ -33,6 +33,7 @@ const (
 	maxRecordBytes = 256 << 20
 	recordBatch    = 2048
 	recordPatience = 2 * time.Second // for the rest, when the hub stops
+	roomPatience   = 10 * time.Second
 )
 
 // record is one write that waits for the Door.
@@ -54,28 +55,35 @@ type recorder struct {
 	queue  []record
 	bytes  int64
 	closed bool
+	freed  chan struct{} // closed when some are done with
 	more   chan struct{}
 	stop   chan struct{}
 }
 
 func newRecorder(c Core, log hclog.Logger) *recorder {
-	return &recorder{core: c, log: log, more: make(chan struct{}, 1), stop: make(chan struct{})}
+	return &recorder{core: c, log: log, freed: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{})}
 }
 
 // keeps says whether works of a capability are recorded at all.
 func (r *recorder) keeps(capability string) bool { return r.core != nil && !exempt[capability] }
 
-// room refuses a work that would be recorded while too much waits already.
-func (r *recorder) room(w *work) error {
-	if w.record == nil {
-		return nil
+// room waits for a while while too much waits already, and refuses a work that would be recorded when that does not help.
+func (r *recorder) room(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, roomPatience)
+	defer cancel()
+	for {
+		r.mu.Lock()
+		waiting, full, freed := len(r.queue), len(r.queue) >= maxRecords || r.bytes >= maxRecordBytes, r.freed
+		r.mu.Unlock()
+		if !full {
+			return nil
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return ports.Errorf(ports.Full, "mesh", "the history of %d writes waits to be recorded; send it again in a moment, and see `holdfast doctor`", waiting)
+		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.queue) >= maxRecords || r.bytes >= maxRecordBytes {
-		return ports.Errorf(ports.Full, "mesh", "the history of %d writes waits to be recorded; send it again in a moment, and see `holdfast doctor`", len(r.queue))
-	}
-	return nil
 }
 
 // put adds a record behind all others.
@@ -161,6 +169,8 @@ func (r *recorder) drop(n int) {
 	if r.queue = r.queue[n:]; len(r.queue) == 0 {
 		r.queue = nil
 	}
+	close(r.freed)
+	r.freed = make(chan struct{})
 }
 
 // hand gives records to the Door, in order, and says how many of them are done with: durable, or refused for good. What comes

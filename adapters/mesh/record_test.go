@@ -271,11 +271,7 @@ func TestAHubThatStopsWhileTheDoorIsShutSaysWhatItCouldNotRecord(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- hub.Run(ctx) }()
-	w, err := hub.order([]byte(`{"Capability":"Shell"}`), open)
-	if err == nil {
-		t.Fatal("an order without any beacon")
-	}
-	w = &work{Work: shell(""), patient: true, record: &recording{}}
+	w := &work{Work: shell(""), patient: true, record: &recording{}}
 	asked := within(t, 50*time.Millisecond)
 	if _, err := hub.carry(asked, asked, w); ports.CodeOf(err) != ports.Deadline {
 		t.Errorf("got %v", err)
@@ -287,5 +283,20 @@ func TestAHubThatStopsWhileTheDoorIsShutSaysWhatItCouldNotRecord(t *testing.T) {
 	}
 	if s := hub.Status(); s.Unrecorded != 4 {
 		t.Errorf("%d writes are told as unrecorded", s.Unrecorded)
+	}
+}
+
+func TestNewWorksWaitWhileTooMuchWaitsToBeRecorded(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(nil, nil)
+	r.queue = make([]record, maxRecords)
+	if err := r.room(within(t, 10*time.Millisecond)); ports.CodeOf(err) != ports.Full {
+		t.Errorf("got %v", err)
+	}
+	roomy := make(chan error, 1)
+	go func() { roomy <- r.room(within(t, testPatience)) }()
+	r.drop(1)
+	if err := <-roomy; err != nil {
+		t.Error(err)
 	}
 }

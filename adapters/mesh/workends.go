@@ -131,14 +131,21 @@ func (m *works) withdraw(b *berth) {
 	}
 }
 
-// replaced says that an older session of a beacon, that of a poller, will not take work any more: what it holds has until
-// the end of the grace to be reported before its slots are given back.
+// replaced says that a beacon has another session now: what had not gone out over an older one waits again, and what had has
+// until the end of the grace to be reported before its slots are given back.
 func (m *works) replaced(name string, session uint64, now time.Time) {
-	if b := m.berths[name]; b != nil {
-		for _, w := range b.held {
-			if w.session != session && w.until.IsZero() {
-				w.until = now.Add(m.grace)
-			}
+	b := m.berths[name]
+	if b == nil || b.session == session {
+		return
+	}
+	b.conn = 0
+	for _, w := range ordered(b.held, true) {
+		switch {
+		case w.session == session:
+		case w.state == handed:
+			m.lose(w, now, nil)
+		case w.until.IsZero():
+			w.until = now.Add(m.grace)
 		}
 	}
 }

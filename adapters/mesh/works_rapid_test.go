@@ -61,8 +61,10 @@ func TestWhateverHappensEachWorkEndsOnceAndNoSlotIsLost(t *testing.T) {
 			"leave":  func(r *rapid.T) { f.leave(name.Draw(r, "name"), f.now) },
 			"replaced": func(r *rapid.T) {
 				n := name.Draw(r, "name")
-				if b := f.berths[n]; b != nil {
-					f.replaced(n, b.session, f.now)
+				if b := f.berths[n]; b != nil { // as the hub does it: and joins again
+					session++
+					f.replaced(n, session, f.now)
+					f.join(n, session, session*uint64(rapid.IntRange(0, 1).Draw(r, "push")), b.capabilities, b.slots)
 				}
 			},
 			"time": func(r *rapid.T) {
