@@ -4,6 +4,7 @@ import (
 	"context"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -164,8 +165,10 @@ func TestTooLongARunDirectoryIsToldBeforeTheLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := OpenRunDir(base)
-	if e := ports.AsError(err); e == nil || e.Code != ports.Invalid || e.Limit != 107 || e.Size < 200 || !strings.Contains(err.Error(), "set TMPDIR to a shorter path") {
-		t.Errorf("got %v", err)
+	size := len(base) + len("/hf-0123456789/plugin-dir0123456789/plugin0123456789")
+	want := fmt.Sprintf("run directory: a socket below %s/hf-0123456789 would have a path of %d bytes, the system's limit is 107; set TMPDIR to a shorter path", base, size)
+	if e := ports.AsError(err); e == nil || err.Error() != want || e.Code != ports.Invalid || e.Limit != 107 || e.Size != int64(size) {
+		t.Errorf("it says:\n%v\nand not:\n%s", err, want)
 	}
 }
 
