@@ -2,5 +2,5 @@
 
 package conformance
 
-// raced: the race detector makes a record of 64 MiB take half a minute.
+// raced says that the race detector watches: a record of 64 MiB takes half a minute then.
 const raced = true

@@ -27,6 +27,8 @@ type Subject struct {
 
 	// Trace gives what crossed to a backend and back since it was opened, in the words of its wire; nil: the calls as Go has them.
 	Trace func(b ports.Backend) []Exchange
+
+	here bool // the backend runs in this process
 }
 
 // Exchange is one call and its answer, as people read them.
@@ -56,7 +58,7 @@ func (s *Subject) limit(c *Case) time.Duration {
 
 // InProcess judges a backend of this process. Close stands for its end; nothing stands for its death.
 func InProcess(fresh func() ports.Backend) Subject {
-	return Subject{Open: func(ctx context.Context, c ports.Configuration) (ports.Backend, error) {
+	return Subject{here: true, Open: func(ctx context.Context, c ports.Configuration) (ports.Backend, error) {
 		b := fresh()
 		if configurer, has := b.(ports.Configurer); has {
 			if err := configurer.Configure(ctx, c); err != nil {
