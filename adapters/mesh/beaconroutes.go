@@ -49,7 +49,7 @@ func (h *Hub) heartbeat(c *call) {
 	var record []byte
 	h.step(func(now time.Time) {
 		if b := h.registry.byID[c.key]; b != nil {
-			h.alive(b, false, now)
+			h.alive(b, 0, false, now)
 			record = h.beaconRecord(b)
 		}
 	})

@@ -56,7 +56,7 @@ type Limits struct {
 	WaitingPerBeacon int   // of those, for one beacon: 2,000
 	WorkBytes        int64 // settings of all works underway: 256 MiB
 	Frame            int64 // bytes of a frame, or of the body of a report: 256 MiB
-	Work             int64 // bytes of the body that dispatches a work: 64 MiB
+	Work             int64 // bytes of a work's settings, and of the body that dispatches it: 65 MiB, a record of the largest size in it
 	Small            int64 // bytes of every other body: 1 MiB
 	Dispatches       int   // callers of the dispatch route at a time: 20,000
 	Sessions         int   // logins: 10,000
@@ -64,7 +64,7 @@ type Limits struct {
 
 var usualLimits = Limits{
 	Beacons: 10_000, BeaconBytes: 64 << 20, Sockets: 10_000, SocketsPerBeacon: 4, Slots: 1_000,
-	Waiting: 20_000, WaitingPerBeacon: 2_000, WorkBytes: 256 << 20, Frame: 256 << 20, Work: 64 << 20, Small: 1 << 20,
+	Waiting: 20_000, WaitingPerBeacon: 2_000, WorkBytes: 256 << 20, Frame: 256 << 20, Work: ports.MaxLineBytes, Small: 1 << 20,
 	Dispatches: 20_000, Sessions: 10_000,
 }
 

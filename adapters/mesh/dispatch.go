@@ -32,7 +32,7 @@ func (h *Hub) carry(ctx, asked context.Context, w *work) (ports.WorkAnswer, erro
 		return ports.WorkAnswer{}, ports.Wrap(ports.CodeOf(err), "mesh", err)
 	}
 	if w.answered = make(chan struct{}); w.timeout == 0 {
-		w.timeout = time.Until(deadline)
+		w.timeout = time.Until(deadline).Round(time.Millisecond)
 	}
 	var err error
 	h.step(func(now time.Time) {

@@ -27,6 +27,24 @@
 //     again. Pings find half-open sockets. A refused upgrade is refused before it.
 //   - Everything has a limit (Limits), and reaching one is a typed refusal: beacons, sockets, frames, bodies, waiting works.
 //
+// A hub of one machine needs no configuration. Others are let in by a login or by a secret:
+//
+//	mesh {
+//	  name        = "holdfast"                     # HubInstanceID in what beacons get
+//	  join_secret = env("HOLDFAST_JOIN_SECRET")    # JoinSecret in a beacon's configuration; for sockets alone
+//	  user "worker" {
+//	    password = "pbkdf2-sha256$600000$..."      # by HashPassword, or the password itself
+//	  }
+//	}
+//
+// A stock client cannot show a join secret over HTTP: without a login, what it reports while its socket is down is refused. A
+// socket with a wrong secret is rejected behind the upgrade, since the secret comes in its first frame, and a stock client that
+// was rejected there waits for ever; a socket that cannot be let in at all is refused before it, and its client goes on.
+//
+// Of the stock hub it leaves out: works that outlive their caller (Enqueue, Run, retries, Cancel), bindings of affinity keys to
+// the beacon that was first (a key is a beacon's Name, or says nothing), staged files, logins through an Authentication beacon,
+// and the event streams of its pages. Asking for them is answered, not passed over.
+//
 // The package is one Hub:
 //
 //	hub, err := mesh.New(mesh.Config{Name: "holdfast", Core: mesh.Over(host), Logger: logger})

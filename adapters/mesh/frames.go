@@ -51,7 +51,7 @@ func (s *socket) frame(text []byte) error {
 	case "BeaconRegister":
 		return s.register(text)
 	case "BeaconHeartbeat":
-		s.speak(func(b *beacon, now time.Time) { s.hub.alive(b, false, now) })
+		s.speak(func(*beacon, time.Time) {})
 	case "WorkComplete", "WorkError":
 		answer, err := f.answer()
 		if err != nil {
@@ -85,7 +85,7 @@ func shallow(err error) error {
 func (s *socket) speak(do func(b *beacon, now time.Time)) {
 	s.hub.step(func(now time.Time) {
 		if b := s.hub.registry.byConn[s.id]; b != nil {
-			b.seenAt = now
+			s.hub.alive(b, s.id, false, now)
 			do(b, now)
 		}
 	})

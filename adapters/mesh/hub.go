@@ -237,8 +237,8 @@ func (h *Hub) forget(b *beacon, now time.Time) {
 }
 
 // alive notes a sign of life of a beacon. It is called in a step.
-func (h *Hub) alive(b *beacon, polls bool, now time.Time) {
-	if h.registry.alive(b, polls, now) {
+func (h *Hub) alive(b *beacon, conn uint64, polls bool, now time.Time) {
+	if h.registry.alive(b, conn, polls, now) {
 		h.log.Info("a beacon is back", "beacon", b.name, "session", b.session)
 		h.resume(b, now)
 	}

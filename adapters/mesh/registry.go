@@ -38,6 +38,7 @@ type beacon struct {
 	told         seldom // in the log, that it came
 	registeredAt time.Time
 	seenAt       time.Time
+	polledAt     time.Time
 }
 
 func newRegistry(limits Limits) *registry {
@@ -155,15 +156,28 @@ func (g *registry) offline(b *beacon) {
 	g.version++
 }
 
-// alive notes a sign of life. began: it had been Offline, or polls although a socket is taken for open, and has a new session.
-func (g *registry) alive(b *beacon, polls bool, now time.Time) (began bool) {
+// pollPause is how long a beacon that polls may pause before an open socket of it takes over again.
+const pollPause = 15 * time.Second
+
+// alive notes a sign of life, over the socket conn or, with 0, over HTTP. began: the beacon has a new session, since it had been
+// Offline, or polls although a socket is taken for open, or has stopped polling and has one.
+func (g *registry) alive(b *beacon, conn uint64, polls bool, now time.Time) (began bool) {
 	b.seenAt = now
-	if b.online && !(polls && b.current != 0) {
-		return false
+	switch {
+	case polls:
+		b.polledAt = now
+		began = !b.online || b.current != 0
+		conn = 0
+	case !b.online:
+		began = true
+	default:
+		began = conn != 0 && b.current == 0 && now.Sub(b.polledAt) > pollPause
 	}
-	g.begin(b, 0)
-	b.online = true
-	return true
+	if began {
+		g.begin(b, conn)
+		b.online = true
+	}
+	return began
 }
 
 // silent are the connected beacons that gave no sign of life since a moment.

@@ -244,7 +244,8 @@ func TestOverManyReplacedSocketsTheBeaconStaysOnTheNewest(t *testing.T) {
 
 func TestAPollerWhoseSocketIsTakenForOpenGetsItsWork(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Config{})
+	now := newHand(noon)
+	s := serve(t, Config{Clock: now.read})
 	b := s.beacon("worker", 1, "Shell") // half open, says the poller
 	register := map[string]any{"Name": "worker", "Capabilities": []string{"Shell"}, "MaxConcurrent": 1}
 	if a := s.call("POST", "/Beacon/Register", register); a.body["BeaconID"] != b.id {
@@ -262,6 +263,19 @@ func TestAPollerWhoseSocketIsTakenForOpenGetsItsWork(t *testing.T) {
 	if r := <-got; r.err != nil {
 		t.Error(r.err)
 	}
+	now.move(pollPause + time.Second) // it polls no more, and its socket lives after all
+	b.say(map[string]any{"Action": "BeaconHeartbeat", "BeaconID": b.id})
+	eventually(t, "its socket to take over", func() bool {
+		known, err := s.hub.Watch(within(t, testPatience), 0)
+		return err == nil && known.List[0].Session == 3
+	})
+	got = s.later(within(t, testPatience), shell("worker"))
+	hash, _ := b.work()
+	b.complete(hash, map[string]any{})
+	if r := <-got; r.err != nil {
+		t.Error(r.err)
+	}
+	s.call("POST", "/Beacon/Work/Poll", poll)
 	_ = b.conn.CloseNow() // and now it is seen
 	eventually(t, "its end", func() bool { return s.sockets() == 0 })
 	if a := s.call("GET", "/Beacon/"+b.id, nil); a.body["Status"] != "Online" {

@@ -220,11 +220,7 @@ func (s *socket) askForLife() {
 		defer cancel()
 		if err := s.conn.Ping(ctx); err == nil {
 			s.hear()
-			s.hub.step(func(now time.Time) {
-				if b := s.hub.registry.byConn[s.id]; b != nil {
-					s.hub.alive(b, false, now)
-				}
-			})
+			s.speak(func(*beacon, time.Time) {})
 		} else if s.heard.Load() == before {
 			s.end()
 		}

@@ -26,7 +26,7 @@ func (h *Hub) poll(c *call) {
 	h.step(func(now time.Time) {
 		b := h.registry.byID[id]
 		if known = b != nil; known && !h.closed {
-			h.alive(b, true, now)
+			h.alive(b, 0, true, now)
 			w = h.works.poll(b.name, now)
 		}
 	})
