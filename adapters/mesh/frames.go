@@ -68,6 +68,8 @@ func (s *socket) frame(text []byte) error {
 			s.hub.forget(b, now)
 			s.put(outgoing{text: []byte(`{"EventType":"Deregistered"}`)})
 		})
+	case "Subscribe", "QueueSubscribe":
+		s.put(outgoing{text: refusedFrame(ports.Errorf(ports.Unimplemented, "", "this hub has no event streams; see GET /Beacon/Queue"))})
 	}
 	return nil // what is unknown is passed over, as the stock hub does
 }

@@ -88,8 +88,12 @@ func TestGarbageIsRefusedAndTooMuchOfItEndsTheSocket(t *testing.T) {
 			t.Errorf("%q: %v", garbage, frame)
 		}
 	}
-	for _, unknown := range []string{`{}`, `{"Action":"Dance"}`, `{"Action":7}`, `{"Action":"QueueSubscribe"}`, `{"Action":"WorkComplete","WorkItemHash":"wi-never"}`} {
+	for _, unknown := range []string{`{}`, `{"Action":"Dance"}`, `{"Action":7}`, `{"Action":"WorkComplete","WorkItemHash":"wi-never"}`} {
 		b.say(unknown)
+	}
+	b.say(`{"Action":"QueueSubscribe"}`)
+	if frame := b.expect("FrameRefused"); frame["Code"] != "unimplemented" {
+		t.Errorf("a stream: %v", frame)
 	}
 	got := s.later(within(t, testPatience), shell("worker"))
 	hash, _ := b.work() // it is as good as before
