@@ -17,9 +17,9 @@ const rejected websocket.StatusCode = 4403
 
 // frame is what a beacon sent, its values as they came.
 type frame struct {
-	action, hash, beaconID string
-	outputs, log, failure  []byte
-	progress               []byte
+	action, hash          string
+	outputs, log, failure []byte
+	progress              []byte
 }
 
 // frame takes a frame in. It fails with Invalid for a text that is none.
@@ -31,8 +31,6 @@ func (s *socket) frame(text []byte) error {
 			f.action = textOf(value)
 		case `"WorkItemHash"`:
 			f.hash = textOf(value)
-		case `"BeaconID"`:
-			f.beaconID = textOf(value)
 		case `"Outputs"`:
 			f.outputs = value
 		case `"Log"`:

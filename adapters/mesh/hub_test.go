@@ -198,3 +198,56 @@ func TestWatchTellsWhoIsThere(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestABeaconThatSaysGoodbyeIsForgotten(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Config{})
+	for name, goodbye := range map[string]func(b *peer){
+		"over its socket": func(b *peer) {
+			b.say(map[string]any{"Action": "Deregister", "BeaconID": b.id})
+			b.expect("Deregistered")
+		},
+		"over HTTP": func(b *peer) {
+			if a := s.call("DELETE", "/Beacon/"+b.id, nil); a.status != 200 || a.body["Status"] != "Deregistered" {
+				t.Errorf("got %d %s", a.status, a.text)
+			}
+		},
+	} {
+		b := s.beacon(name, 1, "Shell")
+		got := s.later(within(t, testPatience), shell(name))
+		b.work()
+		goodbye(b)
+		if r := <-got; ports.CodeOf(r.err) != ports.BackendGone {
+			t.Errorf("%s: its work: %v", name, r.err)
+		}
+		if a := s.call("GET", "/Beacon/"+b.id, nil); a.status != 404 {
+			t.Errorf("%s: it is %d %s", name, a.status, a.text)
+		}
+		if a := s.call("DELETE", "/Beacon/"+b.id, nil); a.status != 404 {
+			t.Errorf("%s: a second goodbye: %d %s", name, a.status, a.text)
+		}
+		b.register(name, 1, "Shell") // over the socket that it still has
+	}
+}
+
+func TestASocketThatRegistersAnotherNameLeavesTheFirst(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Config{})
+	b := s.beacon("first", 1, "Shell")
+	id := b.id
+	got := s.later(within(t, testPatience), shell("first"))
+	b.work()
+	b.register("second", 1, "Shell")
+	if r := <-got; ports.CodeOf(r.err) != ports.BackendGone {
+		t.Errorf("the work of the first: %v", r.err)
+	}
+	if a := s.call("GET", "/Beacon/"+id, nil); a.body["Status"] != "Offline" {
+		t.Errorf("the first is %s", a.text)
+	}
+	got = s.later(within(t, testPatience), shell("second"))
+	hash, _ := b.work()
+	b.complete(hash, map[string]any{})
+	if r := <-got; r.err != nil {
+		t.Error(r.err)
+	}
+}
