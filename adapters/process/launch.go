@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -117,7 +119,7 @@ func (c *child) connect(spec *Spec) error {
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		SkipHostEnv:      true,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: spec.RunDir},
-		GRPCDialOptions:  append(spec.Trace.DialOptions(), wire.DialOptions()...),
+		GRPCDialOptions:  slices.Concat(spec.Trace.DialOptions(), wire.DialOptions(), []grpc.DialOption{grpc.WithChainStreamInterceptor(withoutBroker)}),
 		Logger:           quiet{c.log.Named("go-plugin")},
 		SyncStdout:       &lines{emit: c.program.words.take},
 		SyncStderr:       &lines{emit: c.program.words.take},
@@ -134,6 +136,15 @@ func (c *child) connect(spec *Spec) error {
 	link := raw.(*link)
 	c.conn, c.client = link.conn, link.client
 	return nil
+}
+
+// withoutBroker keeps go-plugin from opening the stream of its broker, over which a plugin could have it keep as much as it
+// likes.
+func withoutBroker(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if strings.HasPrefix(method, "/plugin.GRPCBroker/") {
+		return nil, ports.Errorf(ports.Unimplemented, "launch", "a host uses no broker")
+	}
+	return open(ctx, desc, conn, method, opts...)
 }
 
 // taken is what go-plugin dispenses: a link, in the version that was agreed on.

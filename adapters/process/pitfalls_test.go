@@ -31,6 +31,7 @@ import (
 //	children of plugins that outlive them                  TestThePluginsOwnChildrenEndWithIt, TestWhatLeavesThePluginsGroupEndsWithItToo
 //	Ctrl-C that ends plugins before their host             TestCtrlCIsTheHostsAlone
 //	a banner before the handshake                          TestWhateverAPluginPrintsTheHostLives, TestAMegabyteBeforeTheHandshakeIsNoHandshake
+//	a certificate in the handshake                         TestACertificateInTheHandshakeDoesNotEndTheHost
 //	a flood that fills a pipe                              TestAMegabyteWithoutANewlineHoldsNothingUp
 //	a socket's path over the system's limit                TestTooLongARunDirectoryIsToldBeforeTheLaunch
 //	sockets and folders of dead plugins                    TestFiftyDeathsLeaveNothingBehind
@@ -200,6 +201,14 @@ func TestCtrlCIsTheHostsAlone(t *testing.T) {
 func TestAMegabyteBeforeTheHandshakeIsNoHandshake(t *testing.T) {
 	t.Parallel()
 	p := run(t, hclog.NewNullLogger(), "prints-first")
+	if err := put(t.Context(), p, "a"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACertificateInTheHandshakeDoesNotEndTheHost(t *testing.T) {
+	t.Parallel()
+	p := run(t, hclog.NewNullLogger(), "certificate")
 	if err := put(t.Context(), p, "a"); err != nil {
 		t.Error(err)
 	}

@@ -1,9 +1,16 @@
 package process
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
 	"fmt"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -110,6 +117,8 @@ func bePlugin(habits []string) {
 		if err := child.Start(); err != nil {
 			panic(err)
 		}
+	case has("certificate"):
+		offerCertificate()
 	case has("deaf"):
 		serveWithoutSDK()
 	case has("fork"):
@@ -138,6 +147,33 @@ func serveWithoutSDK() {
 		},
 	})
 	os.Exit(0)
+}
+
+// offerCertificate puts a certificate into the handshake, as plugins with AutoMTLS do.
+func offerCertificate() {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	made, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	theirs := os.Stdout
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	os.Stdout = writer
+	go func() {
+		line, err := bufio.NewReader(reader).ReadString('\n')
+		if err != nil {
+			panic(err)
+		}
+		fields := append(strings.Split(line, "|")[:5], base64.RawStdEncoding.EncodeToString(made))
+		fmt.Fprintln(theirs, strings.Join(fields, "|"))
+	}()
 }
 
 type deaf struct{ taken }

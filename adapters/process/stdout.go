@@ -69,7 +69,9 @@ func (o *output) take(line []byte, cut int) {
 		o.mu.Lock()
 		o.handshake = text
 		o.mu.Unlock()
-		_, _ = io.WriteString(o.line, text+"\n")
+		// What may stand behind the protocol, a certificate, go-plugin would put into a configuration that is not there.
+		fields := strings.Split(strings.TrimSpace(text), "|")
+		_, _ = io.WriteString(o.line, strings.Join(fields[:5], "|")+"|\n")
 		return
 	}
 	if strings.TrimSpace(text) == "" {
