@@ -36,6 +36,7 @@ func TestAPluginThatDoesNotStartIsToldForWhatItIs(t *testing.T) {
 		{"mute", ports.Unavailable, "PATH printed no handshake within 1s; it said nothing on stderr, see what it does with: holdfast plugin check PATH"},
 		{"describe-hangs", ports.Unavailable, "PATH gave no answer to Describe within 1s; it said nothing on stderr, see what it does with: holdfast plugin check PATH"},
 		{"configure-hangs", ports.Unavailable, "PATH gave no answer to Configure within 1s; it said nothing on stderr, see what it does with: holdfast plugin check PATH"},
+		{"long-name", ports.Invalid, "plugin: PATH describes itself with a kind or a version of 5000 bytes, the limit is 100; shorten it"},
 		{"refuse", ports.Invalid, "configure: path: lies outside the data directory"},
 	} {
 		t.Run(c.habit, func(t *testing.T) {

@@ -99,7 +99,13 @@ func (s *Spec) inspect() (pinned, error) {
 	return checkSums(s, files)
 }
 
+// maxName is how long a plugin's kind and version may be; they stand in logs and errors.
+const maxName = 100
+
 func checkKind(spec *Spec, path string, d ports.Description) error {
+	if longest := max(len(d.Kind), len(d.Version)); longest > maxName {
+		return unusable(path, "describes itself with a kind or a version of %d bytes, the limit is %d; shorten it", longest, maxName)
+	}
 	if spec.Kind != "" && d.Kind != spec.Kind {
 		return unusable(path, "is a plugin of the kind %q, not %q; name another plugin, or write backend %q", d.Kind, spec.Kind, d.Kind)
 	}

@@ -220,6 +220,9 @@ func (m *memory) Describe(context.Context) (ports.Description, error) {
 	if slices.Contains(m.habits, "describe-hangs") {
 		select {}
 	}
+	if slices.Contains(m.habits, "long-name") {
+		return ports.Description{Kind: "memory", Version: strings.Repeat("v", 5000)}, nil
+	}
 	return ports.Description{Kind: "memory", Version: "1.0", Summary: "Keeps one row.", Families: ports.Families}, nil
 }
 

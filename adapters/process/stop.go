@@ -8,8 +8,16 @@ import (
 )
 
 // stop lets a child finish what it began, and ends it: Drain, go-plugin's Kill, then the whole process group. Each step has a
-// limit, so that no plugin can hold the host; ctx can only shorten them.
+// limit, so that no plugin can hold the host; ctx can only shorten them. A child that does not even answer a health check
+// finishes nothing and is killed at once.
 func (c *child) stop(ctx context.Context, t *timing) {
+	if !c.answers(ctx, 2*t.answer) {
+		if !c.program.dead() && ctx.Err() == nil {
+			c.log.Warn("the plugin does not answer and is killed", "pid", c.pid())
+		}
+		c.discard(t)
+		return
+	}
 	drain, cancel := context.WithTimeout(ctx, t.drain)
 	if err := c.client.Drain(drain); err != nil && !c.program.dead() {
 		c.log.Warn("drain", "error", err)
