@@ -171,8 +171,8 @@ func offerCertificate() {
 		if err != nil {
 			panic(err)
 		}
-		fields := append(strings.Split(line, "|")[:5], base64.RawStdEncoding.EncodeToString(made))
-		fmt.Fprintln(theirs, strings.Join(fields, "|"))
+		handshake := strings.Join(strings.Split(line, "|")[:5], "|")
+		fmt.Fprintln(theirs, handshake+"|"+base64.RawStdEncoding.EncodeToString(made))
 	}()
 }
 
