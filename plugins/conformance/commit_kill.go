@@ -24,7 +24,11 @@ var commitKillCases = []Case{{
 }}
 
 // perBatch is how many entries a batch has that is killed; a store that is in the middle of one would show some of them.
-const perBatch = 5
+// perRound is how many batches of a family are sent at most before a kill that is long in coming.
+const (
+	perBatch = 5
+	perRound = 100
+)
 
 func commitKilled(c *C) {
 	l := local(c)
@@ -54,7 +58,7 @@ func commitKilled(c *C) {
 func (l *localStore) writeUntilKilled(answers int, answered map[ports.Family]uint64) {
 	var mu sync.Mutex
 	var writers sync.WaitGroup
-	enough, ended := make(chan struct{}), make(chan struct{})
+	enough, ended, killed := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	count := 0
 	for _, f := range ports.Families {
 		seq, epoch, store := l.seqs[f], l.epochs[f].ID, l.store
@@ -64,7 +68,7 @@ func (l *localStore) writeUntilKilled(answers int, answered map[ports.Family]uin
 				through uint64
 			}
 			var flight []sent
-			for {
+			for range perRound {
 				b := ports.CommitBatch{Family: f, Epoch: epoch, After: seq, Through: seq + perBatch, Entries: l.numbered(f, seq)}
 				p, err := store.Commit(l.c.Ctx, b)
 				if err != nil {
@@ -85,6 +89,7 @@ func (l *localStore) writeUntilKilled(answers int, answered map[ports.Family]uin
 				mu.Unlock()
 				flight = flight[1:]
 			}
+			<-killed
 		})
 	}
 	go func() { writers.Wait(); close(ended) }()
@@ -93,9 +98,11 @@ func (l *localStore) writeUntilKilled(answers int, answered map[ports.Family]uin
 	case <-ended:
 		l.c.Fatalf("commits failed before the store was killed")
 	case <-l.c.Ctx.Done():
+		close(killed)
 		l.c.Fatalf("%d answers did not come", answers)
 	}
 	l.c.Kill()
+	close(killed)
 	<-ended
 	l.store = power[ports.LocalStore](l.c)
 	l.nonce = l.stand().Nonce

@@ -25,7 +25,7 @@ var exportCases = []Case{{
 	Topic: "export", Name: "changed-between", Needs: []string{"LocalStore", "Exporter"}, Of: ports.Families,
 	Must: "a walk goes on from its cursor also where the record that it stood at changed or went: what stayed is given once",
 	Run:  exportChangedBetween,
-}}
+}, exportPut}
 
 var surveyCases = []Case{{
 	Topic: "survey", Name: "counts", Needs: []string{"LocalStore", "Surveyor"}, Of: ports.Families,
@@ -35,7 +35,7 @@ var surveyCases = []Case{{
 	Topic: "survey", Name: "deadline", Needs: []string{"LocalStore", "Surveyor"}, Of: []ports.Family{ports.Queue},
 	Must: "a Survey that its deadline cuts short says Partial, and its counts are lower bounds; one that does not say so is exact",
 	Run:  surveyDeadline,
-}}
+}, surveyPut}
 
 // exportAll walks through a family in pages.
 func exportAll(c *C, e ports.Exporter, f ports.Family, limit int, between func(page int)) (rows []ports.Row) {
