@@ -15,7 +15,7 @@ import (
 type pluginNew struct {
 	Name   string `arg:"" help:"What it is called: the KIND of its backend blocks."`
 	Dir    string `arg:"" optional:"" help:"The folder to make. Without it NAME in the working directory."`
-	Lang   string `required:"" placeholder:"LANG" help:"go, node or python."`
+	Lang   string `default:"go" placeholder:"LANG" help:"go, node or python; without it go."`
 	Source string `placeholder:"DIR" help:"The folder of the holdfast module, which a Go plugin is built with. Without it the one that this binary was built in, if that is beside it."`
 }
 
