@@ -2,6 +2,7 @@ package beacon
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"holdfast/ports"
@@ -65,7 +66,9 @@ func onTheWay(action string, err error) error {
 	code := e.Code
 	switch code {
 	case ports.BackendGone: // it is the beacon that is gone, and not this process
-		code = ports.Deadline
+		if code = ports.Deadline; strings.Contains(action, "_Get") {
+			code = ports.Unavailable
+		}
 	case ports.TooLarge, ports.Deadline, ports.Canceled, ports.Unavailable, ports.Full:
 	case ports.Invalid:
 		if e.Field == "Settings" { // a record that cannot travel

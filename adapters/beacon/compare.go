@@ -2,6 +2,7 @@ package beacon
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -49,14 +50,11 @@ func (h *half) same(ctx context.Context, at seat, keys []recent) (bool, error) {
 			return err
 		})
 	}
-	switch err := all.Wait(); {
-	case err == nil:
-		return true, nil
-	case err == errOther: //nolint:errorlint // it is never wrapped
-		return false, nil
-	default:
-		return false, ports.Errorf(ports.Unavailable, "beacon", "whether the beacon %q has what it had is not known yet: %v", at.name, err)
+	err := all.Wait()
+	if err == nil || errors.Is(err, errOther) {
+		return err == nil, nil
 	}
+	return false, ports.Errorf(ports.Unavailable, "beacon", "whether the beacon %q has what it had is not known yet: %v", at.name, err)
 }
 
 var errOther = ports.Errorf(ports.Conflict, "beacon", "it is another store")

@@ -50,7 +50,6 @@ func villageOf(t *testing.T, dir string) *village {
 	return v
 }
 
-
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	conformance.Run(t, subject(t, nil))

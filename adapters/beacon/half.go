@@ -27,6 +27,7 @@ type half struct {
 
 	mu      sync.Mutex
 	page    page // what the ledger has, and what came since its last writing
+	manner  manner
 	found   seat // the session whose store was found to be the one that it was
 	look    *lookup
 	missing time.Time // since when the beacon is not known any more; zero: it is
@@ -40,7 +41,7 @@ type seat struct {
 	slots   int
 }
 
-func (s seat) is(other seat) bool { return s.name == other.name && s.session == other.session }
+func (s *seat) is(other *seat) bool { return s.name == other.name && s.session == other.session }
 
 // lookup is a comparison that is under way.
 type lookup struct {
@@ -112,7 +113,7 @@ func (h *half) ready(ctx context.Context) (seat, error) {
 		}
 		select {
 		case <-look.done:
-			if look.err != nil && look.at.is(at) {
+			if look.err != nil && look.at.is(&at) {
 				return seat{}, look.err
 			}
 		case <-wait.Done():
@@ -133,7 +134,7 @@ func (h *half) begin(at seat) *lookup {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case h.found.is(at):
+	case h.found.is(&at):
 		return nil
 	case h.look != nil: // also of a session before this one: it ends soon
 		return h.look
@@ -165,7 +166,7 @@ func (h *half) take(at seat, other bool) error {
 		h.page = fresh
 	}
 	h.known.forget()
-	h.found = at
+	h.found, h.manner = at, manner{}
 	return nil
 }
 
@@ -179,7 +180,7 @@ func (h *half) confirm(ctx context.Context, at seat) error {
 	if err != nil {
 		return err
 	}
-	if !now.is(at) {
+	if !now.is(&at) {
 		return ports.Errorf(ports.Unavailable, "beacon", "the beacon %q has connected anew meanwhile; it is compared with what it had", at.name)
 	}
 	return nil

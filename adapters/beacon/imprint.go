@@ -16,17 +16,17 @@ const ownMember = "HoldfastRow"
 
 // imprint is what ownMember holds: with it a reader knows whether the beacon gives back what was put.
 type imprint struct {
-	Sum         string           // over the members that were put, byte for byte
-	Has         string           // which columns were put: a bit for each, in the order of the table, as hexadecimal digits
-	More        []string         `json:",omitempty"` // which other members
-	ReceivedAt  string           `json:",omitempty"`
-	OrderKey    string           `json:",omitempty"`
-	EnqueuedKey string           `json:",omitempty"`
-	EmittedAt   string           `json:",omitempty"`
-	Actor       string           `json:",omitempty"`
-	Origin      string           `json:",omitempty"`
-	ChangeHost  string           `json:",omitempty"`
-	ChangeSeq   uint64           `json:",omitempty"`
+	Sum         string   // over the members that were put, byte for byte
+	Has         string   // which columns were put: a bit for each, in the order of the table, as hexadecimal digits
+	More        []string `json:",omitempty"` // which other members
+	ReceivedAt  string   `json:",omitempty"`
+	OrderKey    string   `json:",omitempty"`
+	EnqueuedKey string   `json:",omitempty"`
+	EmittedAt   string   `json:",omitempty"`
+	Actor       string   `json:",omitempty"`
+	Origin      string   `json:",omitempty"`
+	ChangeHost  string   `json:",omitempty"`
+	ChangeSeq   uint64   `json:",omitempty"`
 }
 
 // imprintOf describes a record as it is put.

@@ -22,6 +22,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // testPatience bounds every wait of a test.
 const testPatience = 20 * time.Second
 
+// act has a beacon do a work with settings.
+type act func(settings json.RawMessage) (ports.WorkAnswer, error)
+
 // village is a ports.Mesh in this process: beacons whose actions are called as they are, with faults on command.
 type village struct {
 	mu      sync.Mutex
@@ -30,7 +33,7 @@ type village struct {
 	list    []ports.Beacon
 	actions map[string]map[string]stock.Action // by beacon, by Capability:Action
 	lives   uint64
-	meddle  func(w ports.Work, do func() (ports.WorkAnswer, error)) (ports.WorkAnswer, error)
+	meddle  func(w ports.Work, do act) (ports.WorkAnswer, error)
 	works   []ports.Work
 }
 
@@ -82,7 +85,7 @@ func (v *village) forget(name string) {
 }
 
 // meddling has works go through a function from now on.
-func (v *village) meddling(f func(w ports.Work, do func() (ports.WorkAnswer, error)) (ports.WorkAnswer, error)) {
+func (v *village) meddling(f func(w ports.Work, do act) (ports.WorkAnswer, error)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.meddle = f
@@ -136,11 +139,11 @@ func (v *village) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer,
 	if b == nil || !b.Online {
 		return ports.WorkAnswer{}, ports.Errorf(ports.Unavailable, "village", "the beacon is not connected")
 	}
-	do := func() (ports.WorkAnswer, error) {
+	do := func(settings json.RawMessage) (ports.WorkAnswer, error) {
 		if action.Do == nil {
 			return ports.WorkAnswer{Outputs: []byte(`{"StdOut":"Unknown capability: x","ExitCode":-1,"Result":""}`)}, nil
 		}
-		outputs, err := action.Do(ctx, &stock.Work{Item: stock.Item{Settings: w.Settings}})
+		outputs, err := action.Do(ctx, &stock.Work{Item: stock.Item{Settings: settings}})
 		if err != nil {
 			return ports.WorkAnswer{Failure: err.Error()}, nil
 		}
@@ -148,7 +151,7 @@ func (v *village) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer,
 		return ports.WorkAnswer{Outputs: text}, err
 	}
 	if meddle == nil {
-		return do()
+		return do(w.Settings)
 	}
 	return meddle(w, do)
 }

@@ -26,6 +26,7 @@ const (
 	recentKeys   = 32
 	recentEvents = 8 // of one key
 	recentStates = 4 // of one key: its last one, and those whose Put had no answer
+	longestGUID  = 128
 )
 
 // page is what the ledger has of one family.
@@ -102,6 +103,9 @@ func (p *page) isGone(key string) {
 
 // has notes an event that is there.
 func (p *page) has(key string, e entry) {
+	if len(e.guid) > longestGUID {
+		return
+	}
 	r := p.of(key)
 	if slices.ContainsFunc(r.Events, func(t trace) bool { return t.GUID == e.guid }) {
 		return

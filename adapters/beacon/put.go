@@ -2,6 +2,7 @@ package beacon
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -140,12 +141,12 @@ func (p *putting) outcome(ctx context.Context) (int, error) {
 			return done, err
 		}
 	}
-	if p.errs[done] != error(errLater) {
+	if !errors.Is(p.errs[done], errLater) {
 		return done, p.errs[done]
 	}
 	// A row that was not begun stands before one that failed in another lane, or the time is over.
 	for _, err := range p.errs {
-		if err != nil && err != error(errLater) && !ports.CodeOf(err).Permanent() {
+		if err != nil && !errors.Is(err, errLater) && !ports.CodeOf(err).Permanent() {
 			return done, err
 		}
 	}

@@ -33,7 +33,7 @@ func (p *putting) whole(ctx context.Context, row *ports.Row, r *ports.Record) er
 	}
 	h.sum = ""
 	p.note(p.gen, func(l *page) { l.may(row.Key, d) })
-	if err := p.write(ctx, action, member{name, text}); err != nil {
+	if err := p.send(ctx, action, name, r, own); err != nil {
 		return err
 	}
 	h.sum = sum
@@ -73,11 +73,7 @@ func (p *putting) event(ctx context.Context, row *ports.Row, r *ports.Record) er
 	if shown || err != nil {
 		return err
 	}
-	text, err := marked(r, own)
-	if err != nil {
-		return err
-	}
-	err = p.write(ctx, "QP_AppendEvent", member{"Event", text})
+	err = p.send(ctx, "QP_AppendEvent", "Event", r, own)
 	switch {
 	case err == nil, ports.CodeOf(err) == ports.Conflict: // a store that keeps GUIDs apart had it already
 	case unknown(err):
