@@ -24,7 +24,7 @@ const (
 	unready = 10 * time.Second
 	deaths  = 10 * time.Second // for a key to be found that nobody survives: the third death, and starts ever more slowly
 	tellIn  = 2 * time.Second
-	busy    = time.Second // what a busy machine adds
+	busy    = 2 * time.Second // what a busy machine adds
 )
 
 func TestFaultyFollowersCostTheOthersNothing(t *testing.T) {
