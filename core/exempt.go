@@ -15,6 +15,9 @@ var exempt = map[string]bool{
 	"DataBeaconSchema": true, "DataBeaconManagement": true, "Authentication": true,
 }
 
+// Exempt says whether nothing of a capability's work is ever recorded: passwords travel in some of it.
+func Exempt(capability string) bool { return exempt[capability] }
+
 // maxExemptKeys is how many keys of such work are remembered, so that its later writes are known too.
 const maxExemptKeys = 100_000
 

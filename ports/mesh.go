@@ -15,8 +15,9 @@ type Mesh interface {
 
 	// Dispatch has one beacon do one piece of work and gives its answer, exactly once. ctx must have a deadline. Errors:
 	// Unavailable when the beacon is not there or left before it was sent the work (nothing happened); Deadline when no answer
-	// came in time, and BackendGone when its connection broke after it was sent the work (the outcome is unknown in both);
-	// Full when too much waits for the beacon already; Invalid for a work that cannot be sent.
+	// came in time, and BackendGone when its connection broke after it was sent the work (the outcome is unknown in both; a work
+	// that was not sent by its deadline never is); Full when too much waits for the beacon already; Invalid or TooLarge for a
+	// work that cannot be sent.
 	Dispatch(ctx context.Context, w Work) (WorkAnswer, error)
 }
 

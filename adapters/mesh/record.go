@@ -20,13 +20,6 @@ import (
 // Recording never holds up a work: the writes wait here, in their order, until the Door has them. Only when too many wait do
 // new works wait too, and are refused in the end.
 
-// exempt are the capabilities whose work is never recorded: holdfast and its peers are made of it, and passwords travel in it.
-// The Door has the same rule; here it keeps them out of memory too.
-var exempt = map[string]bool{
-	"QueuePersistence": true, "ManifestStore": true, "MeadowProxy": true,
-	"DataBeaconSchema": true, "DataBeaconManagement": true, "Authentication": true,
-}
-
 // How much may wait for the Door.
 const (
 	maxRecords     = 50_000
@@ -64,8 +57,8 @@ func newRecorder(c Core, log hclog.Logger) *recorder {
 	return &recorder{core: c, log: log, freed: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{})}
 }
 
-// keeps says whether works of a capability are recorded at all.
-func (r *recorder) keeps(capability string) bool { return r.core != nil && !exempt[capability] }
+// keeps says whether a work is recorded. The Door has the same rule; here it keeps the others out of memory too.
+func (r *recorder) keeps(capability string) bool { return r.core != nil && !core.Exempt(capability) }
 
 // room waits for a while while too much waits already, and refuses a work that would be recorded when that does not help.
 func (r *recorder) room(ctx context.Context) error {

@@ -3,7 +3,6 @@ package mesh
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -130,18 +129,6 @@ func TestWorkOfExemptCapabilitiesIsNeverRecordedAndItsSecretsAreNowhere(t *testi
 	}
 	if strings.Contains(log.String(), secret) {
 		t.Error("the log has the password")
-	}
-}
-
-// The hub's list of exempt capabilities and the Door's are one.
-func TestTheDoorIgnoresWhatTheHubDoesNotRecord(t *testing.T) {
-	t.Parallel()
-	host := history(t)
-	for capability := range exempt {
-		item := fmt.Sprintf(`{"WorkItem":{"WorkItemHash":"wi-%s","Capability":%q}}`, capability, capability)
-		if a := host.Do(context.Background(), core.Call{Action: ports.UpsertWorkItem, Settings: []byte(item)}); a.Situation != core.Ignored {
-			t.Errorf("%s is recorded by the Door: %v", capability, a.Situation)
-		}
 	}
 }
 
