@@ -1,0 +1,387 @@
+package beacon
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"holdfast/adapters/journal"
+	"holdfast/adapters/mesh"
+	"holdfast/adapters/mesh/stock"
+	"holdfast/core"
+	"holdfast/internal/model"
+	"holdfast/internal/reference"
+	"holdfast/ports"
+)
+
+// A whole core with the backend as its follower, over the real hub and a stock beacon.
+
+type stage struct {
+	t       *testing.T
+	hub     *mesh.Hub
+	url     string
+	store   *stock.Persistence
+	worker  *stock.Beacon
+	backend *Backend
+	host    *core.Host
+}
+
+// play starts everything; the beacon has so many slots.
+func play(t *testing.T, slots int) *stage {
+	t.Helper()
+	s := &stage{t: t, store: stock.NewPersistence()}
+	s.hub, s.url = serveHub(t)
+	s.connect(slots)
+	dir := t.TempDir()
+	s.backend = over(t, s.hub, dir, "")
+	var disks reference.Disks
+	local := disks.New()
+	if err := local.Configure(t.Context(), ports.Configuration{DataDir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	state, err := journal.OpenState(dir, journal.StateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	journals := map[ports.Family]ports.Journal{}
+	for _, f := range ports.Families {
+		if journals[f], err = journal.Open(journal.Options{Dir: dir, Family: f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.host, err = core.New(core.Config{
+		Version: "test", Ack: core.AckLocal, State: state, Journals: journals, Logger: hclog.NewNullLogger(), Route: []string{"beacon", "local"},
+		Local:     core.Local{Name: "local", Kind: "reference", Store: local, Health: func() core.Health { return core.Health{Running: true} }},
+		Followers: []core.Follower{{Name: "beacon", Kind: "beacon", Store: &described{s.backend}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- s.host.Run(ctx) }()
+	t.Cleanup(func() {
+		s.worker.Kill()
+		stop()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		for _, j := range journals {
+			_ = j.Close()
+		}
+		_ = state.Close()
+		_ = local.Close()
+	})
+	s.eventually("a host that is ready", func() bool { return s.host.Ready() == nil })
+	return s
+}
+
+// described declares the powers, as the wire does for a plugin.
+type described struct{ *Backend }
+
+func (d *described) Describe(ctx context.Context) (ports.Description, error) {
+	description, err := d.Backend.Describe(ctx)
+	description.Powers = ports.PowersOf(d.Backend)
+	return description, err
+}
+
+// connect starts the beacon, another process than before.
+func (s *stage) connect(slots int) {
+	s.t.Helper()
+	s.worker = s.store.Beacon(stock.BeaconConfig{Name: "archive", ServerURL: s.url, MaxConcurrent: slots, ReconnectInterval: 50 * time.Millisecond})
+	worker := s.worker
+	s.t.Cleanup(worker.Kill)
+	if err := worker.Start(within(s.t)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) eventually(what string, is func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	defer cancel()
+	for !is() {
+		if pause(ctx, 5*time.Millisecond); ctx.Err() != nil {
+			s.t.Fatalf("%s: never; the beacon is told as %+v", what, s.host.Status().Backends)
+		}
+	}
+}
+
+func (s *stage) follower(f ports.Family) core.FollowerStatus {
+	for _, b := range s.host.Status().Backends {
+		for _, w := range b.Followers {
+			if b.Name == "beacon" && w.Family == f {
+				return w
+			}
+		}
+	}
+	return core.FollowerStatus{}
+}
+
+// caughtUp waits until the beacon has everything.
+func (s *stage) caughtUp() {
+	s.t.Helper()
+	s.eventually("a beacon that has everything", func() bool {
+		return !slices.ContainsFunc(ports.Families, func(f ports.Family) bool {
+			w := s.follower(f)
+			return w.Phase != "ready" || w.Behind > 0 || w.InDoubt > 0
+		})
+	})
+}
+
+func recorded(t *testing.T) []byte {
+	t.Helper()
+	f, err := os.Open("../../testdata/recorded/actions.ndjson.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// ingest writes the recorded stream, and gives what must be there; between is called after each hundred lines.
+func (s *stage) ingest(between func(line int)) *model.Model {
+	s.t.Helper()
+	text := recorded(s.t)
+	m := model.New(model.Options{})
+	if _, err := m.Ingest("actions", bytes.NewReader(text)); err != nil {
+		s.t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, 16<<20)
+	var window sync.WaitGroup
+	stream := core.NewStream("actions")
+	for n := 1; lines.Scan(); n++ {
+		call, err := core.ParseCall(slices.Clone(lines.Bytes()))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		call.Source = core.Source{Origin: ports.OriginHTTP, Line: n, Stream: stream}
+		promise := s.host.Begin(call)
+		window.Go(func() {
+			if a := promise.Wait(s.t.Context()); a.Failed() {
+				s.t.Errorf("line %d: %s", n, a.AppendJSON(nil))
+			}
+		})
+		if n%100 == 0 {
+			window.Wait()
+			if between != nil {
+				between(n)
+			}
+		}
+	}
+	window.Wait()
+	return m
+}
+
+// equal compares what the beacon holds with what must be there.
+func (s *stage) equal(m *model.Model) {
+	s.t.Helper()
+	s.caughtUp()
+	holds, counts := s.store.Holds(), m.Counts()
+	events, attempts := 0, 0
+	for _, list := range holds.Events {
+		events += len(list)
+	}
+	for _, list := range holds.Attempts {
+		attempts += len(list)
+	}
+	if got := (model.Counts{Items: len(holds.Items), Events: events, Attempts: attempts, Manifests: len(holds.Manifests)}); got != counts {
+		s.t.Errorf("the beacon has %+v, want %+v", got, counts)
+	}
+	for _, key := range m.Items() {
+		s.differ("item "+key, model.KindItem, []model.Object{m.Item(key)}, holds.Items[key])
+		s.differ("events of "+key, model.KindEvent, m.Events(key), holds.Events[key]...)
+		s.differ("attempts of "+key, model.KindAttempt, m.Attempts(key), holds.Attempts[key]...)
+	}
+	for _, hash := range m.Manifests() {
+		s.differ("manifest "+hash, model.KindManifest, []model.Object{m.Manifest(hash)}, holds.Manifests[hash])
+	}
+}
+
+func (s *stage) differ(what string, kind model.Kind, want []model.Object, got ...json.RawMessage) {
+	s.t.Helper()
+	var list []model.Object
+	for _, text := range got {
+		o, err := model.ParseObject(text)
+		if err != nil {
+			s.t.Errorf("%s: %v", what, err)
+			return
+		}
+		if o = o.Without(ownMember); kind == model.KindEvent {
+			o = o.Without("EmittedAt") // for the beacon's readers
+		}
+		list = append(list, o)
+	}
+	for i := range want {
+		if want[i] = compact(s.t, want[i]); kind == model.KindEvent {
+			want[i] = want[i].Without("EmittedAt")
+		}
+	}
+	for _, d := range model.DiffRecords(kind, want, list) {
+		s.t.Errorf("%s: %s", what, d)
+	}
+}
+
+// compact is a record as a stock beacon spells it.
+func compact(t *testing.T, o model.Object) model.Object {
+	t.Helper()
+	text, err := json.Marshal(o.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err = model.ParseObject(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestTheRecordedStreamIsAtTheBeaconAsItMustBe(t *testing.T) {
+	t.Parallel()
+	s := play(t, 8)
+	began := time.Now()
+	m := s.ingest(nil)
+	took := time.Since(began)
+	s.equal(m)
+	t.Logf("written in %s, at the beacon in %s", took, time.Since(began))
+	for i, key := range m.Items() {
+		if i%37 > 0 {
+			continue
+		}
+		a := s.host.Item(t.Context(), key)
+		if a.Situation != core.Done || a.Stale {
+			t.Errorf("%s is answered %s", key, a.AppendJSON(nil))
+		}
+	}
+	before := s.store.Writes()
+	s.ingest(nil) // and once more: no event is doubled
+	s.equal(m)
+	t.Logf("%d writes for %d actions, %d more for a second pass", before, 4552, s.store.Writes()-before)
+}
+
+// What happens to a beacon while the recorded stream comes in.
+func TestWhateverHappensToTheBeaconItEndsAsItMustBe(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		slots   int
+		happens func(s *stage, line int)
+	}{
+		"it is killed and comes back": {8, func(s *stage, line int) {
+			if line%1000 == 500 {
+				s.worker.Kill()
+				s.connect(8)
+			}
+		}},
+		"it comes back empty": {8, func(s *stage, line int) {
+			if line == 2000 {
+				s.worker.Kill()
+				s.store.Wipe()
+				s.connect(8)
+			}
+		}},
+		"it dies of works, done and not done": {4, func(s *stage, line int) {
+			switch {
+			case line%1000 == 300:
+				s.worker.Misbehave(stock.Nth(20, stock.Fault{Die: true}))
+			case line%1000 == 800:
+				s.worker.Misbehave(stock.Nth(20, stock.Fault{Die: true, Undone: true}))
+			case line%100 == 0 && !s.worker.State().Connected:
+				s.worker.Kill()
+				s.connect(4)
+			}
+		}},
+		"its socket drops before it reports": {4, func(s *stage, line int) {
+			if line%1000 == 500 {
+				s.worker.Misbehave(stock.Nth(30, stock.Fault{Drop: true}))
+			}
+		}},
+		"it reports errors": {4, func(s *stage, line int) {
+			if line%1000 == 500 {
+				s.worker.Misbehave(stock.Nth(30, stock.Fault{Undone: true, Error: "database is locked"}))
+			}
+		}},
+		"it reports twice": {4, func(s *stage, line int) {
+			if line == 100 {
+				s.worker.Misbehave(stock.Always(stock.Fault{Twice: true}))
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := play(t, c.slots)
+			m := s.ingest(func(line int) { c.happens(s, line) })
+			if !s.worker.State().Connected {
+				s.worker.Kill()
+				s.connect(c.slots)
+			}
+			s.equal(m)
+		})
+	}
+}
+
+func TestOneRecordThatIsRefusedIsUnsettledAndNothingElse(t *testing.T) {
+	t.Parallel()
+	s := play(t, 8)
+	s.store.RefuseKey("bad", "there is no room for the likes of you")
+	s.caughtUp()
+	for i := range 20 {
+		for _, key := range []string{"bad", fmt.Sprint("w", i)} {
+			a := s.host.Do(t.Context(), core.Call{Action: ports.UpsertWorkItem, Settings: fmt.Appendf(nil, `{"WorkItem":{"WorkItemHash":%q,"N":%d}}`, key, i)})
+			if !a.Success() {
+				t.Fatalf("%s", a.AppendJSON(nil))
+			}
+		}
+	}
+	s.caughtUp()
+	keys, err := s.host.UnsettledKeys("beacon", ports.Queue, "", 10)
+	if err != nil || len(keys) != 1 || keys[0].Key != "bad" || keys[0].Code != ports.Invalid {
+		t.Errorf("unsettled are %+v, %v", keys, err)
+	}
+	if n := len(s.store.Holds().Items); n != 20 {
+		t.Errorf("the beacon has %d items, want 20", n)
+	}
+	if a := s.host.Item(t.Context(), "w3"); a.Backend != "beacon" {
+		t.Errorf("w3 is answered %s", a.AppendJSON(nil))
+	}
+	if a := s.host.Item(t.Context(), "bad"); a.Backend != "local" || a.Stale {
+		t.Errorf("the refused one is answered %s", a.AppendJSON(nil))
+	}
+}
+
+func TestStatusSaysThatAFamilyWaitsForABeacon(t *testing.T) {
+	t.Parallel()
+	s := play(t, 8)
+	s.caughtUp()
+	s.worker.Kill()
+	s.worker = s.store.Beacon(stock.BeaconConfig{Name: "archive", ServerURL: s.url}, stock.ManifestFamily)
+	worker := s.worker
+	t.Cleanup(worker.Kill)
+	if err := worker.Start(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("a queue that waits", func() bool { return s.follower(ports.Queue).State == "waiting-for-beacon" })
+	s.eventually("manifests that are there", func() bool { return s.follower(ports.Manifest).Phase == "ready" })
+	if w := s.follower(ports.Queue); w.Detail == "" {
+		t.Errorf("it is told as %+v", w)
+	}
+}
