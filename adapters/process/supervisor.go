@@ -49,7 +49,7 @@ func (p *Process) launch(ctx context.Context) (*child, error) {
 	return launch(ctx, &p.spec, p.log, &p.timing, func(at step) {
 		p.change(func(s *Status) {
 			if s.State == Starting {
-				s.Detail = "is starting and still waits for " + string(at)
+				s.Detail = "still waits for " + string(at)
 			}
 		})
 	})
@@ -88,7 +88,11 @@ func (p *Process) live(ctx context.Context, c *child) error {
 	p.present, p.held, p.gone, p.blame = c, c, gone, ""
 	p.description = &c.description
 	p.mu.Unlock()
-	p.log.Info("plugin started", "pid", c.pid(), "kind", c.description.Kind, "version", c.description.Version, "took", time.Since(c.started).Round(time.Millisecond).String())
+	level := hclog.Info
+	if p.repeats > 1 {
+		level = hclog.Debug
+	}
+	p.log.Log(level, "plugin started", "pid", c.pid(), "kind", c.description.Kind, "version", c.description.Version, "took", time.Since(c.started).Round(time.Millisecond).String())
 	p.change(func(s *Status) {
 		s.State, s.Running, s.PID, s.Detail = Running, true, c.pid(), ""
 		s.Version, s.Speaks = c.description.Version, c.host.NegotiatedVersion()
@@ -151,17 +155,21 @@ func (p *Process) fail(why error, failures int, wait time.Duration, parked bool)
 		}
 	})
 	if failures == 1 {
-		p.told = "" // it had been healthy
+		p.told, p.repeats = "", 0 // it had been healthy
 	}
 	level, message := hclog.Warn, "plugin down"
 	switch told := reason + string(p.Status().State); {
-	case p.told == told:
-		level = hclog.Debug
-	case p.Status().Starts == 0 && p.told == "":
+	case p.told != told && p.Status().Starts == 0 && p.told == "":
 		level, message = hclog.Error, "plugin does not start; the host serves without it and tries again"
-		p.told = told
+		p.told, p.repeats = told, 1 // which says it all
+	case p.told != told:
+		p.told, p.repeats = told, 0
+	case p.repeats == 0:
+		message = "plugin down again; it is started on and on, what repeats itself is in the status and not in the log"
+		p.repeats++
 	default:
-		p.told = told
+		level = hclog.Debug
+		p.repeats++
 	}
 	p.log.Log(level, message, "error", reason, "failures", failures, "next_try_in", wait.Round(time.Millisecond).String())
 }

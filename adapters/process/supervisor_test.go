@@ -130,6 +130,34 @@ func TestAPluginThatCannotStartIsLoggedOnce(t *testing.T) {
 	}
 }
 
+func TestAPluginThatKeepsDyingIsLoggedTwice(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	p := prepare(t, specOf(t, log.logger(hclog.Info)))
+	p.timing.base, p.timing.limit = time.Millisecond, time.Hour
+	p.Start()
+	if err := p.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for deaths := range 8 {
+		eventually(t, 10*time.Second, "it runs", func() bool { s := p.Status(); return s.Starts == deaths+1 && s.Running })
+		if err := syscall.Kill(pidOf(t, p), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Kill()
+	text := log.String()
+	if n := strings.Count(text, "plugin down: error="); n != 1 {
+		t.Errorf("it is told %d times:\n%s", n, text)
+	}
+	if n := strings.Count(text, "plugin down again; it is started on and on"); n != 1 {
+		t.Errorf("that it repeats itself is told %d times:\n%s", n, text)
+	}
+	if n := strings.Count(text, "plugin started"); n > 3 {
+		t.Errorf("%d starts are told:\n%s", n, text)
+	}
+}
+
 func TestTheLastWordsOfADeadPluginStayWhileTheNextOneRuns(t *testing.T) {
 	t.Parallel()
 	p := run(t, hclog.NewNullLogger())
@@ -179,9 +207,9 @@ func TestASilentPluginIsToldAfterTheFirstCheckThatItDoesNotAnswer(t *testing.T) 
 func TestALaunchThatHangsIsToldBeforeItsLimit(t *testing.T) {
 	t.Parallel()
 	for habit, detail := range map[string]string{
-		"mute":            "is starting and still waits for its handshake",
-		"describe-hangs":  "is starting and still waits for Describe",
-		"configure-hangs": "is starting and still waits for Configure",
+		"mute":            "still waits for its handshake",
+		"describe-hangs":  "still waits for Describe",
+		"configure-hangs": "still waits for Configure",
 	} {
 		t.Run(habit, func(t *testing.T) {
 			t.Parallel()
