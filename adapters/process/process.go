@@ -19,10 +19,9 @@ type Process struct {
 	ownDir *RunDir // when Spec gave none
 	log    hclog.Logger
 
-	told    string        // the failure that the log has; the supervisor's own
-	repeats int           // of it
-	retry   chan struct{} // one place: end the wait for the next launch
-	first   chan struct{} // closed after the first launch
+	told  told          // the supervisor's own
+	retry chan struct{} // one place: end the wait for the next launch
+	first chan struct{} // closed after the first launch
 
 	mu          sync.Mutex
 	status      Status

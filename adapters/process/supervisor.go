@@ -89,7 +89,7 @@ func (p *Process) live(ctx context.Context, c *child) error {
 	p.description = &c.description
 	p.mu.Unlock()
 	level := hclog.Info
-	if p.repeats > 1 {
+	if p.told.repeats > 1 {
 		level = hclog.Debug
 	}
 	p.log.Log(level, "plugin started", "pid", c.pid(), "kind", c.description.Kind, "version", c.description.Version, "took", time.Since(c.started).Round(time.Millisecond).String())
@@ -154,24 +154,36 @@ func (p *Process) fail(why error, failures int, wait time.Duration, parked bool)
 			s.State = GivenUp
 		}
 	})
-	if failures == 1 {
-		p.told, p.repeats = "", 0 // it had been healthy
-	}
-	level, message := hclog.Warn, "plugin down"
-	switch told := reason + string(p.Status().State); {
-	case p.told != told && p.Status().Starts == 0 && p.told == "":
-		level, message = hclog.Error, "plugin does not start; the host serves without it and tries again"
-		p.told, p.repeats = told, 1 // which says it all
-	case p.told != told:
-		p.told, p.repeats = told, 0
-	case p.repeats == 0:
-		message = "plugin down again; it is started on and on, what repeats itself is in the status and not in the log"
-		p.repeats++
-	default:
-		level = hclog.Debug
-		p.repeats++
-	}
+	level, message := p.tell(reason, failures, parked)
 	p.log.Log(level, message, "error", reason, "failures", failures, "next_try_in", wait.Round(time.Millisecond).String())
+}
+
+// tell decides how the log is told of a failure.
+func (p *Process) tell(reason string, failures int, parked bool) (hclog.Level, string) {
+	if failures == 1 {
+		p.told = told{} // it had been healthy
+	}
+	before := p.told
+	p.told = told{reason: reason, repeats: before.repeats + 1, parked: parked}
+	switch {
+	case before.reason == "" && p.Status().Starts == 0:
+		return hclog.Error, "plugin does not start; the host serves without it and tries again"
+	case before.reason != reason:
+		p.told.repeats = 0
+		return hclog.Warn, "plugin down"
+	case parked && !before.parked:
+		return hclog.Warn, "plugin given up; it is tried rarely, and at once when its file changes"
+	case p.told.repeats == 1:
+		return hclog.Warn, "plugin down again; it is started on and on, what repeats itself is in the status and not in the log"
+	}
+	return hclog.Debug, "plugin down"
+}
+
+// told is the failure that the log has.
+type told struct {
+	reason  string
+	repeats int // of it
+	parked  bool
 }
 
 // await waits before the next launch: until Retry, or until there is something new in the place of its files.
