@@ -42,8 +42,9 @@ func (w *follower) status(now time.Time) FollowerStatus {
 func (h *Host) followerStatuses(now time.Time) (list []BackendStatus) {
 	for _, c := range h.repairs.others {
 		b := BackendStatus{Name: c.Name, Kind: c.Kind, StoreID: h.backends[c.Name].claimed()}
+		var health Health
 		if c.Health != nil {
-			health := c.Health()
+			health = c.Health()
 			b.PID, b.Starts, b.Words = health.PID, health.Starts, health.Words
 			b.note(health.Died, health.DiedAt)
 		}
@@ -53,6 +54,9 @@ func (h *Host) followerStatuses(now time.Time) (list []BackendStatus) {
 			}
 		}
 		b.summarize()
+		if b.Detail == "" {
+			b.Detail = health.Detail
+		}
 		list = append(list, b)
 	}
 	return list

@@ -120,7 +120,7 @@ type Health struct {
 	PID     int
 	Starts  int
 	GivenUp bool   // it dies too often and is tried again rarely
-	Detail  string // why it does not run, and when it is tried again
+	Detail  string // why it does not run, and when it is tried again; or, while it runs, that it has gone silent
 	Words   []string
 	Died    string    // how its last process ended that nobody had told to
 	DiedAt  time.Time // zero when none has
@@ -202,7 +202,7 @@ func (k *link) status() BackendStatus {
 		Name: k.name, Kind: k.Kind, Local: true, State: string(k.phase), Detail: k.detail, Remedy: k.remedy, Since: k.since.UTC(),
 		StoreID: k.storeID, PID: health.PID, Starts: health.Starts, Words: health.Words,
 	}
-	if !health.Running && health.Detail != "" {
+	if health.Detail != "" { // it does not run, or runs and has gone silent
 		s.Detail = health.Detail
 	}
 	s.note(k.lastErr, k.lastErrAt)

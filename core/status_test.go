@@ -151,3 +151,14 @@ func TestWhatWentWrongLastIsTold(t *testing.T) {
 		}
 	}
 }
+
+func TestASilentPluginIsToldOfWhileItRuns(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		const silence = "has answered no health check for 3s"
+		s.host.link.Health = func() Health { return Health{Running: true, Detail: silence} }
+		if got := s.host.Status().Backends[0].Detail; got != silence {
+			t.Errorf("it is told as %q", got)
+		}
+	})
+}
