@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 
 	"holdfast/ports"
@@ -309,6 +311,17 @@ func TestAFileThatIsBeingWrittenIsToldAndTriedAgain(t *testing.T) {
 
 func TestNobodyUsesTheBroker(t *testing.T) {
 	t.Parallel()
+	opened := ""
+	open := func(_ context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, method string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+		opened = method
+		return nil, nil
+	}
+	if _, err := withoutBroker(t.Context(), nil, nil, "/plugin.GRPCBroker/StartStream", open); ports.CodeOf(err) != ports.Unimplemented || opened != "" {
+		t.Errorf("the broker's stream: %v", err)
+	}
+	if _, err := withoutBroker(t.Context(), nil, nil, "/plugin.GRPCStdio/StreamStdio", open); err != nil || opened == "" {
+		t.Errorf("another stream: %v", err)
+	}
 	named := regexp.MustCompile(`(\w+) \*plugin\.GRPCBroker`)
 	for _, pattern := range []string{"*.go", "../wire/*.go", "../../plugins/sdk/*.go"} {
 		files, err := filepath.Glob(pattern)
