@@ -35,12 +35,13 @@ type stage struct {
 	worker  *stock.Beacon
 	backend *Backend
 	host    *core.Host
+	slots   int
 }
 
 // play starts everything; the beacon has so many slots.
 func play(t *testing.T, slots int) *stage {
 	t.Helper()
-	s := &stage{t: t, store: stock.NewPersistence()}
+	s := &stage{t: t, store: stock.NewPersistence(), slots: slots}
 	s.hub, s.url = serveHub(t)
 	s.connect(slots)
 	dir := t.TempDir()
@@ -107,6 +108,15 @@ func (s *stage) connect(slots int) {
 	}
 }
 
+// revive starts a dead beacon again.
+func (s *stage) revive() {
+	if s.worker.State().Running {
+		return
+	}
+	s.worker.Kill()
+	s.connect(s.slots)
+}
+
 func (s *stage) eventually(what string, is func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
@@ -129,13 +139,16 @@ func (s *stage) follower(f ports.Family) core.FollowerStatus {
 	return core.FollowerStatus{}
 }
 
-// caughtUp waits until the beacon has everything.
+// caughtUp waits until the beacon has everything; one that is dead then is started again. The host keeps keys in doubt for a
+// minute after a Put without an answer; what they have is right before, and HOLDFAST_SOAK=1 waits for the end of that as well.
 func (s *stage) caughtUp() {
 	s.t.Helper()
+	patient := os.Getenv("HOLDFAST_SOAK") != ""
 	s.eventually("a beacon that has everything", func() bool {
+		s.revive()
 		return !slices.ContainsFunc(ports.Families, func(f ports.Family) bool {
 			w := s.follower(f)
-			return w.Phase != "ready" || w.Behind > 0 || w.InDoubt > 0
+			return w.Phase != "ready" || w.Behind > 0 || patient && w.InDoubt > 0
 		})
 	})
 }
@@ -305,9 +318,8 @@ func TestWhateverHappensToTheBeaconItEndsAsItMustBe(t *testing.T) {
 				s.worker.Misbehave(stock.Nth(20, stock.Fault{Die: true}))
 			case line%1000 == 800:
 				s.worker.Misbehave(stock.Nth(20, stock.Fault{Die: true, Undone: true}))
-			case line%100 == 0 && !s.worker.State().Connected:
-				s.worker.Kill()
-				s.connect(4)
+			default:
+				s.revive()
 			}
 		}},
 		"its socket drops before it reports": {4, func(s *stage, line int) {
@@ -330,10 +342,6 @@ func TestWhateverHappensToTheBeaconItEndsAsItMustBe(t *testing.T) {
 			t.Parallel()
 			s := play(t, c.slots)
 			m := s.ingest(func(line int) { c.happens(s, line) })
-			if !s.worker.State().Connected {
-				s.worker.Kill()
-				s.connect(c.slots)
-			}
 			s.equal(m)
 		})
 	}
