@@ -5,6 +5,7 @@ package process
 import (
 	"context"
 	"os/exec"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -26,7 +27,8 @@ type child struct {
 	description ports.Description
 	started     time.Time
 	socketDir   string
-	doubts      chan struct{} // one place: a call had no answer in time
+	doubts      chan struct{}  // one place: a call had no answer in time
+	calls       sync.WaitGroup // that are under way; none is added once it is not the present child
 	log         hclog.Logger
 }
 

@@ -24,6 +24,7 @@ func forward[T any](ctx context.Context, p *Process, call func(context.Context, 
 	if err != nil {
 		return none, err
 	}
+	defer c.calls.Done()
 	joined, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(gone, cancel)()
@@ -44,13 +45,12 @@ func tell(ctx context.Context, p *Process, call func(context.Context, wire.Remot
 }
 
 // Describe gives what the plugin said of itself at its last start; a dead one needs no restart for it.
-func (p *Process) Describe(context.Context) (ports.Description, error) {
+func (p *Process) Describe(ctx context.Context) (ports.Description, error) {
 	p.mu.Lock()
 	known := p.description
 	p.mu.Unlock()
 	if known == nil {
-		_, _, err := p.child()
-		return ports.Description{}, err
+		return forward(ctx, p, func(ctx context.Context, c wire.Remote) (ports.Description, error) { return c.Describe(ctx) })
 	}
 	return *known, nil
 }
@@ -81,7 +81,16 @@ func (p *Process) Commit(ctx context.Context, b ports.CommitBatch) (ports.Pendin
 	if err != nil {
 		return nil, err
 	}
-	return c.client.Commit(ctx, b)
+	pending, err := c.client.Commit(ctx, b)
+	if err != nil {
+		c.calls.Done()
+		return nil, err
+	}
+	go func() {
+		defer c.calls.Done()
+		_, _ = pending.Wait(context.Background()) // answered, or failed with its stream
+	}()
+	return pending, nil
 }
 
 func (p *Process) Item(ctx context.Context, key string) (ports.Row, error) {

@@ -38,7 +38,7 @@ import (
 //	a socket's path over the system's limit                TestTooLongARunDirectoryIsToldBeforeTheLaunch
 //	sockets and folders of dead plugins                    TestFiftyDeathsLeaveNothingBehind
 //	messages over gRPC's 4 MiB                             TestAPluginKeepsWhatItIsGiven
-//	calls that a stop cuts off                             TestAWriteUnderWayIsFinishedBeforeTheStop
+//	calls that a stop cuts off                             TestAWriteUnderWayIsFinishedBeforeTheStop, TestAnAnswerUnderWayIsHeardBeforeTheStop
 //	a checksum that is good for one launch, or looked up   TestALockedPluginStartsAgainAndAgainUntilItsFileIsAnother,
 //	  before the file is exchanged                           TestAFileThatChangesBetweenTheLookAndTheStartIsNotRun
 //	the host's secrets in a plugin's environment           TestAPluginSeesNothingOfTheHostsEnvironment
@@ -232,7 +232,7 @@ func TestAWriteUnderWayIsFinishedBeforeTheStop(t *testing.T) {
 	t.Parallel()
 	log := &journal{}
 	p := prepare(t, specOf(t, log.logger(hclog.Info)))
-	p.timing.drain = 10 * time.Second
+	p.timing.drain, p.timing.answer = 10*time.Second, 10*time.Second
 	p.Start()
 	if err := p.Await(t.Context()); err != nil {
 		t.Fatal(err)
@@ -245,6 +245,33 @@ func TestAWriteUnderWayIsFinishedBeforeTheStop(t *testing.T) {
 	}
 	if err := <-stored; err != nil {
 		t.Errorf("the write: %v", err)
+	}
+}
+
+func TestAnAnswerUnderWayIsHeardBeforeTheStop(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	p := prepare(t, specOf(t, log.logger(hclog.Info)))
+	p.timing.answer = 10 * time.Second
+	p.Start()
+	if err := p.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	big := ports.Row{Kind: ports.KindItem, Key: "big", Body: make([]byte, 70<<20)}
+	if _, err := p.Put(t.Context(), ports.Batch{Family: ports.Queue, Rows: []ports.Row{big}}); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := p.Item(t.Context(), "big")
+		read <- err
+	}()
+	eventually(t, 5*time.Second, "it is under way", func() bool { return strings.Contains(log.String(), "the big read has begun") })
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-read; err != nil {
+		t.Errorf("the read: %v", err)
 	}
 }
 

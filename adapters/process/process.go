@@ -156,11 +156,13 @@ func (p *Process) change(edit func(*Status)) {
 	}
 }
 
-// child gives the present child and a context that ends with it, or the error of a call that has none.
+// child gives the present child and a context that ends with it, or the error of a call that has none. The caller says
+// calls.Done when it needs the child no more.
 func (p *Process) child() (*child, context.Context, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.present != nil {
+		p.present.calls.Add(1)
 		return p.present, p.gone, nil
 	}
 	why := "is " + string(p.status.State)

@@ -19,12 +19,33 @@ func (c *child) stop(ctx context.Context, t *timing) {
 		return
 	}
 	drain, cancel := context.WithTimeout(ctx, t.drain)
-	if err := c.client.Drain(drain); err != nil && !c.program.dead() {
+	err := c.client.Drain(drain)
+	cancel()
+	switch {
+	case err == nil:
+		c.rest(ctx, t.answer)
+	case !c.program.dead():
 		c.log.Warn("drain", "error", err)
 	}
-	cancel()
 	_ = c.client.Close()
 	c.end(ctx, t.end, t)
+}
+
+// rest waits for the answers of what was under way: a drained plugin has done it all, but go-plugin's Kill cuts off what it has
+// not said yet.
+func (c *child) rest(ctx context.Context, limit time.Duration) {
+	answered := make(chan struct{})
+	go func() {
+		c.calls.Wait()
+		close(answered)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	select {
+	case <-answered:
+	case <-c.program.exited:
+	case <-ctx.Done():
+	}
 }
 
 // discard ends a child at once and clears up after it.

@@ -95,6 +95,9 @@ func (m *memory) Put(_ context.Context, b ports.Batch) (ports.Applied, error) {
 func (m *memory) Item(_ context.Context, key string) (ports.Row, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if key == "big" {
+		sdk.Logger().Info("the big read has begun")
+	}
 	if m.row.Key != key {
 		return ports.Row{}, ports.Errorf(ports.NotFound, "memory: item", "there is no %q", key)
 	}
