@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -18,6 +19,7 @@ type committer struct {
 	*family
 	host   *Host
 	asides asides
+	asked  atomic.Int64 // since when the oldest batch in flight is waited for, in milliseconds; 0: none is
 
 	mu         sync.Mutex
 	doubt      suspicion
@@ -138,6 +140,8 @@ func (c *committer) collect(ctx context.Context, store ports.LocalStore, s sent)
 	err := s.err
 	var decisions []ports.Decision
 	if err == nil {
+		c.asked.Store(c.host.clock().UnixMilli())
+		defer c.asked.Store(0)
 		wait, cancel := context.WithTimeout(ctx, deadlineOf(&s.batch))
 		decisions, err = s.pending.Wait(wait)
 		cancel()

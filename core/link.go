@@ -202,7 +202,7 @@ func (k *link) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		k.failed(err)
+		k.failed(err, life)
 		if code == ports.Deadline {
 			k.replaceMute(ctx)
 		}
@@ -219,8 +219,12 @@ func (k *link) run(ctx context.Context) {
 	}
 }
 
-// failed lets the status say what went wrong, also when it is over.
-func (k *link) failed(err error) {
+// failed lets the status say what went wrong, also when it is over. What only follows from the end of a process is left out:
+// how it ended says more.
+func (k *link) failed(err error, life int) {
+	if h := k.health(); ports.CodeOf(err) == ports.BackendGone && k.Health != nil || h.Starts != life {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lastErr, k.lastErrAt = err.Error(), k.clock()

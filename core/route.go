@@ -117,7 +117,7 @@ func askLocal[R any](ctx context.Context, h *Host, a Answer, ask question[R]) An
 		e := *ports.AsError(err)
 		e.Code = ports.Unavailable // whatever it was, a caller can only ask again
 		if code == ports.Internal {
-			h.link.failed(err)
+			h.link.failed(err, h.link.health().Starts)
 		}
 		a.Situation, a.Err = Unavailable, &e
 		return a

@@ -164,12 +164,31 @@ func (h *Host) Status() Status {
 			s.Families = append(s.Families, h.familyStatus(f, now))
 		}
 	}
-	s.Backends = append([]BackendStatus{h.link.status()}, h.followerStatuses(now)...)
+	local := h.link.status()
+	if local.Detail == "" {
+		local.Detail = h.unanswered(now)
+	}
+	s.Backends = append([]BackendStatus{local}, h.followerStatuses(now)...)
 	for _, file := range h.damaged {
 		s.Notices = append(s.Notices, file+" in the data directory was damaged and is set aside; look at the disk, then delete it")
 	}
 	s.Notices = append(s.Notices, s.notices()...)
 	return s
+}
+
+// untoldFor is how long the local store may take for a batch before the status says so.
+const untoldFor = 1500 * time.Millisecond
+
+// unanswered tells of a batch that the local store has not answered for a while.
+func (h *Host) unanswered(now time.Time) string {
+	for _, name := range ports.Families {
+		if f := h.families[name]; f != nil {
+			if asked := f.committer.asked.Load(); asked != 0 && now.Sub(time.UnixMilli(asked)) >= untoldFor {
+				return "has not answered a batch for " + now.Sub(time.UnixMilli(asked)).Round(100*time.Millisecond).String()
+			}
+		}
+	}
+	return ""
 }
 
 func (h *Host) familyStatus(f *family, now time.Time) FamilyStatus {
@@ -238,8 +257,11 @@ func (s *Status) notices() (list []string) {
 		}
 	}
 	for _, b := range s.Backends {
-		if b.Local && b.Remedy != "" {
+		switch {
+		case b.Local && b.Remedy != "":
 			list = append(list, b.Name+": "+b.Detail+": "+b.Remedy)
+		case b.Local && b.Detail != "" && b.State == string(ready):
+			list = append(list, b.Name+": "+b.Detail+"; writes are kept in the journal meanwhile")
 		}
 		list = append(list, b.notices()...)
 	}

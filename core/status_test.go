@@ -162,3 +162,24 @@ func TestASilentPluginIsToldOfWhileItRuns(t *testing.T) {
 		}
 	})
 }
+
+func TestALocalStoreThatAnswersNoBatchIsToldOfWithinTwoSeconds(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		s.store.suffers(func(*ports.CommitBatch) fate { return fate{kind: hangs} })
+		s.host.Begin(upsert("a", "Pending"))
+		s.in(1900 * time.Millisecond)
+		status := s.host.Status()
+		if b := status.Backends[0]; !strings.HasPrefix(b.Detail, "has not answered a batch for ") {
+			t.Errorf("the store is told as %q", b.Detail)
+		}
+		if !strings.Contains(strings.Join(status.Notices, "\n"), "local: has not answered a batch") {
+			t.Errorf("the notices are %q", status.Notices)
+		}
+		s.store.suffers(nil)
+		s.in(30 * time.Second)
+		if b := s.host.Status().Backends[0]; b.Detail != "" {
+			t.Errorf("afterwards it is told as %q", b.Detail)
+		}
+	})
+}

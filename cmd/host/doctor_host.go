@@ -68,7 +68,7 @@ func (c *checkup) status(s *hostStatus) {
 	for i := range s.Backends {
 		b := &s.Backends[i]
 		if b.Local || len(b.Followers) == 0 {
-			c.backend("backend "+b.Name, b.State, b.Local, sentence(b.State, b.Detail, b.Remedy))
+			c.backend("backend "+b.Name, b.State, b.Local, b.Detail != "", sentence(b.State, b.Detail, b.Remedy))
 		}
 		for i := range b.Followers {
 			c.follower(b.Name, &b.Followers[i])
@@ -76,12 +76,14 @@ func (c *checkup) status(s *hostStatus) {
 	}
 }
 
-// backend judges a backend's public state. One that is needed for every write fails when it is away.
-func (c *checkup) backend(what, state string, needed bool, words string) {
+// backend judges a backend's public state. One that is needed for every write fails when it is away; one that is there may still be
+// slow to answer.
+func (c *checkup) backend(what, state string, needed, slow bool, words string) {
 	verdict := warns
 	switch {
-	case state == "bootstrapped":
+	case state == "bootstrapped" && !slow:
 		verdict = fine
+	case state == "bootstrapped":
 	case needed || state == "error":
 		verdict = fails
 	}
@@ -102,7 +104,7 @@ func (c *checkup) follower(backend string, f *core.FollowerStatus) {
 	case f.State == "bootstrapped" && (f.Suspect || f.Phase == "lagging" && time.Duration(f.BehindMs)*time.Millisecond > maxAge):
 		c.foundf(warns, what, "%s", sentence(words, f.LastError))
 	default:
-		c.backend(what, f.State, false, words)
+		c.backend(what, f.State, false, false, words)
 	}
 	if f.Unsettled > 0 {
 		c.foundf(warns, what, "%s refused; see `holdfast unsettled list --backend %s`, mend the cause, then `holdfast unsettled retry --backend %s %s --all`",
