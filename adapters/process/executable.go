@@ -104,15 +104,29 @@ func explainFormat(path string) error {
 	return unusable(path, "is no program; a script needs a first line such as \"#!/usr/bin/env node\"")
 }
 
+// carriageReturn is what no look at the script shows, and what the system takes for the end of a program's name.
+const carriageReturn = "its first line ends with a carriage return; save it with LF line ends"
+
 // missingFor says what a file that exists needs and does not find: the program of its first line, or its loader.
 func missingFor(path string) string {
-	first, _, _ := bytes.Cut(headOf(path), []byte("\n"))
-	if line, script := bytes.CutPrefix(first, []byte("#!")); script {
-		if fields := strings.Fields(string(line)); len(fields) > 0 {
-			return "its interpreter " + shown(fields[0]) + " does not exist; install it, or correct the script's first line"
-		}
+	line := firstLine(path)
+	switch fields := strings.Fields(line); {
+	case strings.HasSuffix(line, "\r"):
+		return carriageReturn
+	case len(fields) > 0:
+		return "its interpreter " + shown(fields[0]) + " does not exist; install it, or correct the script's first line"
 	}
 	return "the loader that it was linked for does not exist; install the plugin that was built for this system, or one that is linked statically"
+}
+
+// firstLine gives what stands behind "#!" in a script; "" for any other file.
+func firstLine(path string) string {
+	first, _, _ := strings.Cut(string(headOf(path)), "\n")
+	line, script := strings.CutPrefix(first, "#!")
+	if !script {
+		return ""
+	}
+	return line
 }
 
 func headOf(path string) []byte {

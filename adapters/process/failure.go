@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/adapters/wire"
 	"holdfast/ports"
 )
 
@@ -41,16 +42,22 @@ func explainLaunch(ctx context.Context, p *program, at step, limit time.Duration
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ports.Wrap(ports.Canceled, "launch", context.Canceled)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		e = about(p, ports.Unavailable, "gave no answer to "+string(at)+" within "+limit.String()+seeMore(p, said))
+		e = about(p, ports.Unavailable, "gave no answer to "+string(at)+" within "+limit.String()+seeMore(p, at, said))
 		if at == handshaking {
-			e = about(p, ports.Unavailable, "printed no handshake within "+limit.String()+describeNoise(noise)+seeMore(p, said))
+			e = about(p, ports.Unavailable, "printed no handshake within "+limit.String()+describeNoise(noise)+seeMore(p, at, said))
 		}
 	case p.judged():
 		e = about(p, ports.Full, p.ending())
 	case p.dead() && at == handshaking && strings.Contains(strings.Join(said, "\n"), strangerText):
 		e = about(p, ports.Invalid, "is a plugin of another program: it does not know the cookie of holdfast's backends; name one of holdfast's")
+	case p.dead() && at == handshaking && strings.HasSuffix(firstLine(p.path), "\r"):
+		e = about(p, ports.Invalid, p.ending()+": "+carriageReturn)
+	case p.dead() && at == handshaking && p.wasFelled():
+		e = about(p, ports.Unavailable, "closed its stdout without a handshake on it, and ran on"+describeNoise(noise)+seeMore(p, at, said))
 	case p.dead():
-		e = about(p, ports.Unavailable, p.ending()+" before "+string(at)+describeNoise(noise)+seeMore(p, said))
+		e = about(p, ports.Unavailable, p.ending()+" before "+string(at)+describeNoise(noise)+seeMore(p, at, said))
+	case at != configuring && strings.Contains(ports.AsError(err).Message, "dial unix "):
+		e = about(p, ports.Unavailable, "prints a handshake but does not listen on "+shown(socketOf(handshake))+"; listen first, then print the line")
 	default:
 		known := ports.AsError(err)
 		e = about(p, known.Code, "refused "+string(at)+": "+known.Message)
@@ -64,11 +71,15 @@ func explainLaunch(ctx context.Context, p *program, at step, limit time.Duration
 }
 
 // seeMore is the next step where a plugin did not say what is wrong.
-func seeMore(p *program, said []string) string {
-	if len(said) > 0 {
+func seeMore(p *program, at step, said []string) string {
+	switch {
+	case len(said) > 0:
 		return ""
+	case at != handshaking:
+		return "; it said nothing on stderr, where it should say why"
 	}
-	return "; it said nothing on stderr, see what it does with: holdfast plugin check " + p.path
+	byHand := append([]string{wire.CookieKey + "=" + wire.CookieValue, p.path}, p.args...)
+	return "; it said nothing on stderr, start it by hand: " + strings.Join(byHand, " ")
 }
 
 func about(p *program, code ports.Code, message string) *ports.Error {

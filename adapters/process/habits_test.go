@@ -38,6 +38,17 @@ func bePlugin(habits []string) {
 	case has("exit"):
 		fmt.Fprintln(os.Stderr, "cannot find my tape")
 		os.Exit(3)
+	case has("closes-and-exits"): // as GNU programs do: env, for one
+		_ = os.Stdout.Close()
+		<-time.After(100 * time.Millisecond)
+		fmt.Fprintln(os.Stderr, "cannot find my tape")
+		os.Exit(7)
+	case has("closes"):
+		_ = os.Stdout.Close()
+		select {}
+	case has("listens-nowhere"):
+		fmt.Printf("1|1|unix|%s/s|grpc|\n", os.Getenv("PLUGIN_UNIX_SOCKET_DIR"))
+		select {}
 	case has("banner"):
 		fmt.Println("*** TAPE 1.0 ***")
 	case has("only-banner"):

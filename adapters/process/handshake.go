@@ -61,6 +61,9 @@ func (o *output) check(line string) error {
 	return nil
 }
 
+// socketOf gives the path in a handshake that was taken.
+func socketOf(line string) string { return strings.Split(line, "|")[3] }
+
 // spell writes numbers as people read them: "1", "1 and 2", "1, 2 and 3".
 func spell(numbers []int) string {
 	texts := make([]string, len(numbers))

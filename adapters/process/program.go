@@ -45,21 +45,22 @@ type program struct {
 	mu      sync.Mutex
 	pid     int          // 0 before the start
 	reaped  bool         // its number may belong to another program now
-	aborted bool         // killed before it was started
+	felled  bool         // killed by the host, before it ended by itself
 	verdict *ports.Error // why it was killed, when that was for what it did
 
-	exited chan struct{} // closed when it is dead and its streams are read
+	ended  chan struct{} // closed when it is dead
+	exited chan struct{} // closed when its streams are read, too
 	state  *os.ProcessState
 }
 
 func newProgram(path string, spec *Spec, files pinned, log hclog.Logger) *program {
 	reader, writer := io.Pipe()
 	said := newAllowance(log)
-	p := &program{path: path, args: spec.Args, memory: spec.Memory, files: files, log: log, words: &words{log: said}, handshake: reader, exited: make(chan struct{})}
+	p := &program{path: path, args: spec.Args, memory: spec.Memory, files: files, log: log, words: &words{log: said}, handshake: reader, ended: make(chan struct{}), exited: make(chan struct{})}
 	if p.memory <= 0 {
 		p.memory = DefaultMemory
 	}
-	p.out = &output{speaks: slices.Sorted(maps.Keys(spec.spoken())), log: said, line: writer, fail: p.kill}
+	p.out = &output{speaks: slices.Sorted(maps.Keys(spec.spoken())), log: said, line: writer, fail: p.kill, exit: p.ended}
 	return p
 }
 
@@ -106,12 +107,11 @@ func (p *program) live(command func() *exec.Cmd, s *streams, started chan<- erro
 		split.flush()
 	})
 
-	ended := make(chan struct{})
 	var minding sync.WaitGroup
-	minding.Go(func() { p.mindMemory(p.memory, ended) })
+	minding.Go(func() { p.mindMemory(p.memory, p.ended) })
 
 	awaitExit(p.pid)
-	close(ended)
+	close(p.ended)
 	minding.Wait()
 	p.mu.Lock()
 	p.killGroup()
@@ -132,7 +132,7 @@ func (p *program) live(command func() *exec.Cmd, s *streams, started chan<- erro
 func (p *program) begin(command func() *exec.Cmd) (*exec.Cmd, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.aborted {
+	if p.felled {
 		return nil, errors.New("stopped before it was started")
 	}
 	cmd := command()
@@ -147,7 +147,10 @@ func (p *program) begin(command func() *exec.Cmd) (*exec.Cmd, error) {
 func (p *program) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.aborted = true
+	if closed(p.ended) {
+		return
+	}
+	p.felled = true
 	if p.pid != 0 && !p.reaped {
 		p.killGroup()
 	}
@@ -170,6 +173,13 @@ func (p *program) judged() bool {
 	return p.verdict != nil
 }
 
+// wasFelled says whether the host killed it before it ended by itself.
+func (p *program) wasFelled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.felled
+}
+
 func (p *program) killGroup() {
 	if err := syscall.Kill(-p.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		p.log.Warn("the process group of a plugin cannot be killed", "group", p.pid, "error", err)
@@ -177,9 +187,11 @@ func (p *program) killGroup() {
 }
 
 // dead says whether the program has ended.
-func (p *program) dead() bool {
+func (p *program) dead() bool { return closed(p.exited) }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-p.exited:
+	case <-c:
 		return true
 	default:
 		return false

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -16,11 +17,16 @@ import (
 // nothing else.
 const maxNoise = 8 << 20
 
+// lastMoment is what a program gets to end by itself once its stdout ended. Only then go-plugin hears of it, and kills what gave
+// no handshake: how it would have ended nobody could tell any more.
+const lastMoment = time.Second
+
 // output reads a program's stdout for ever: it finds the handshake, hands it on, and drops the rest into the log.
 type output struct {
 	log  *allowance
-	line *io.PipeWriter // to go-plugin: the handshake and then the end
-	fail func()         // ends the program
+	line *io.PipeWriter  // to go-plugin: the handshake and then the end
+	fail func()          // ends the program
+	exit <-chan struct{} // closed when it is dead
 
 	speaks []int  // the versions of the service that were offered
 	folder string // where its socket must be
@@ -40,6 +46,12 @@ func (o *output) read(r io.Reader) {
 	_, _ = io.Copy(split, &counted{r: r, o: o})
 	o.ended = true // what stands behind the last newline is no handshake
 	split.flush()
+	moment := time.NewTimer(lastMoment)
+	defer moment.Stop()
+	select {
+	case <-o.exit:
+	case <-moment.C:
+	}
 	_ = o.line.Close()
 }
 
