@@ -29,6 +29,9 @@ var described = map[string]ports.Description{
 		{Name: "dsn", Type: ports.OptionString, Required: true, Secret: true, Help: "where the database is", Example: `env("HOLDFAST_DSN")`},
 	}},
 	"beacon": {Kind: "beacon"},
+	"tape": {Kind: "tape", Options: []ports.Option{
+		{Name: "device", Type: ports.OptionString, Required: true, Help: "the tape drive", Example: "/dev/nst0"},
+	}},
 	// Two whose authors made a mistake.
 	"greedy":   {Kind: "greedy", Options: []ports.Option{{Name: "args", Type: ports.OptionString}}},
 	"nameless": {Kind: "nameless", Options: []ports.Option{{Name: "8 tracks", Type: ports.OptionBool}}},

@@ -155,7 +155,7 @@ func (c *Config) option(b *Backend, o ports.Option, attribute *hcl.Attribute) (c
 			detail += ": " + o.Help
 		}
 		if o.Example != "" {
-			detail += fmt.Sprintf("\nFor example: %s = %s", o.Name, o.Example)
+			detail += fmt.Sprintf("\nFor example: %s = %s", o.Name, exampleOf(o))
 		}
 		return option{}, false, append(diags, problem(&b.where, "missing option", "%s", detail)...)
 	default:

@@ -1,0 +1,5 @@
+backend "sqlite" "local" {
+  local = true
+}
+backend "tape" "archive" {
+}
