@@ -29,6 +29,36 @@ var sizeDefects = []defect{
 		},
 	},
 	{
+		name: "moves the position past a record that is too large", found: []string{"limits/beyond"},
+		of: func(right whole) *broken {
+			return &broken{whole: right, put: func(ctx context.Context, b ports.Batch) (ports.Applied, error) {
+				for i, r := range b.Rows {
+					if len(r.Body) > ports.MaxRecordBytes {
+						_, _ = right.Put(ctx, ports.Batch{Family: b.Family, Rows: b.Rows[:i], Position: b.Position})
+						return ports.Applied{Done: i}, ports.OverLimit("Body", "bytes", ports.MaxRecordBytes, int64(len(r.Body)))
+					}
+				}
+				return right.Put(ctx, b)
+			}}
+		},
+	},
+	{
+		name: "quotes a record that is too large", found: []string{"limits/beyond"},
+		of: func(right whole) *broken {
+			return &broken{whole: right, put: func(ctx context.Context, b ports.Batch) (ports.Applied, error) {
+				for i, r := range b.Rows {
+					if len(r.Body) > ports.MaxRecordBytes {
+						applied, _ := right.Put(ctx, ports.Batch{Family: b.Family, Rows: b.Rows[:i]})
+						refusal := ports.OverLimit("Body", "bytes", ports.MaxRecordBytes, int64(len(r.Body)))
+						refusal.Message += ": " + string(r.Body[:200])
+						return applied, refusal
+					}
+				}
+				return right.Put(ctx, b)
+			}}
+		},
+	},
+	{
 		name: "holds records that are not deep", found: []string{"limits/depth"},
 		of: func(right whole) *broken {
 			return &broken{whole: right, put: func(ctx context.Context, b ports.Batch) (ports.Applied, error) {

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/ports"
@@ -26,6 +27,8 @@ type C struct {
 	patience time.Duration // of one call
 	places   [2]place
 	seq      uint64 // of the row made last
+
+	hung atomic.Bool // a call had no answer
 
 	mu    sync.Mutex
 	trace []exchange
@@ -82,7 +85,7 @@ func (all suite) try(ctx context.Context, s *Subject, d *ports.Description, k *C
 	r.Took = time.Since(began)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.Outcome = Passed
+	r.Outcome, r.hung = Passed, c.hung.Load()
 	if len(c.wrong) > 0 {
 		r.Outcome, r.Reason, r.Trace = Failed, c.wrong, c.told
 		for _, e := range c.trace {

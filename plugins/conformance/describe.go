@@ -57,6 +57,13 @@ func describesItself(c *C) {
 	if err != nil || !reflect.DeepEqual(d, again) {
 		c.Errorf("asked again it says something else: %s (%s)", text(again), faultText(err))
 	}
+	first := c.Describe() // of another start
+	if d.Powers == nil {
+		first.Powers = nil
+	}
+	if !reflect.DeepEqual(d, first) {
+		c.Errorf("at another start it said something else: %s", text(first))
+	}
 }
 
 func describesFamilies(c *C) {

@@ -32,6 +32,10 @@ var limitCases = []Case{
 		Topic: "limits", Name: "refused", Reads: true, Large: true, Run: refusesLarge,
 		Must: "a record that is too large for the store is refused with too_large, the store's limit and the record's size; what stands before it is in, and nothing else is stopped",
 	},
+	{
+		Topic: "limits", Name: "beyond", Reads: true, Large: true, Run: refusesBeyond,
+		Must: "a record of more than 64 MiB is kept, or refused with too_large, the limit and the size, and then the batch leaves the position as it was and the error has nothing of the body",
+	},
 }
 
 func longKeys(c *C) {
@@ -57,10 +61,13 @@ func deepRecords(c *C) {
 	}
 }
 
+// sizedFiller is what the body of a sized row is full of.
+const sizedFiller = "0123456789abcdef"
+
 // sized makes a row whose body has so many bytes.
 func (c *C) sized(kind ports.Kind, key string, size int) ports.Row {
 	r := c.row(kind, key, 1, fmt.Sprintf(`%q:""`, opaque[kind]))
-	filler := bytes.Repeat([]byte("0123456789abcdef"), (size-len(r.Body))/16+1)[:size-len(r.Body)]
+	filler := bytes.Repeat([]byte(sizedFiller), (size-len(r.Body))/16+1)[:size-len(r.Body)]
 	r.Body = slices.Concat(r.Body[:len(r.Body)-2], filler, []byte(`"}`))
 	return r
 }
@@ -111,4 +118,31 @@ func refusesLarge(c *C) {
 	after := c.said(kind, "after", 1, "Running")
 	c.put(after)
 	c.holds("after a record that is too large", after)
+}
+
+func refusesBeyond(c *C) {
+	kind, b := c.kinds()[0], c.Backend()
+	before, beyond, behind := c.said(kind, "before", 1, "Running"), c.sized(kind, "beyond", ports.MaxRecordBytes+1), c.said(kind, "behind", 1, "Running")
+	at := c.at(b, kind.Family())
+	next := to(at, map[string]uint64{anyHost: 7})
+	applied, err := b.Put(c.Ctx, ports.Batch{Family: kind.Family(), Rows: []ports.Row{before, beyond, behind}, Position: &next})
+	if err == nil {
+		c.holds("beside a record beyond the limit", before, beyond, behind)
+		return
+	}
+	switch e := ports.AsError(err); {
+	case e.Code != ports.TooLarge || e.Limit <= 0 || e.Size <= e.Limit:
+		c.Errorf("a record of %d bytes: %s; want too_large with the limit and the size", len(beyond.Body), faultText(err))
+	case applied.Done != 1:
+		c.Errorf("a record of %d bytes: Done is %d, 1 row stands before it", len(beyond.Body), applied.Done)
+	default:
+		c.holds("before a record beyond the limit", before)
+		c.lacks("after it was refused", beyond, behind)
+	}
+	if strings.Contains(err.Error(), sizedFiller[:12]) {
+		c.Errorf("the error has a part of the body: %s", faultText(err))
+	}
+	if after := c.at(b, kind.Family()); after.StoreID != "" && !after.Covers(at) || after.Covers(next) && !at.Covers(next) {
+		c.Errorf("the batch stopped, and the position moved from %s to %s", text(at), text(after))
+	}
 }

@@ -22,6 +22,7 @@ type recorder struct {
 	slots    chan struct{} // as many calls at a time as the backend takes; nil sets no limit
 	complain func(format string, args ...any)
 	enough   func() bool // something was found wrong already
+	hangs    func()      // a call had no answer
 	lost     atomic.Bool // a call had no answer: nothing more is asked
 
 	mu   sync.Mutex
@@ -37,7 +38,7 @@ var (
 )
 
 func newRecorder(c *C, b ports.Backend) *recorder {
-	r := &recorder{backend: b, patience: c.patience, complain: c.Errorf, enough: c.failed}
+	r := &recorder{backend: b, patience: c.patience, complain: c.Errorf, enough: c.failed, hangs: func() { c.hung.Store(true) }}
 	if n := c.declared.Slots; n > 0 {
 		r.slots = make(chan struct{}, n)
 	}
@@ -100,7 +101,10 @@ func timed[T any](ctx context.Context, r *recorder, call string, request any, do
 	answer, err = within(ctx, r.patience, r.patience/5, do)
 	r.note(call, request, answer, err)
 	if bad, ok := errors.AsType[*misbehaved](err); ok {
-		r.lost.Store(bad.silent)
+		if bad.silent {
+			r.lost.Store(true)
+			r.hangs()
+		}
 		r.complain("%s%s: %v", r.name, call, err)
 	}
 	return answer, err

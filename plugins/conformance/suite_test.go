@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -107,6 +109,36 @@ func TestABackendThatHangsFailsItsCaseAndTheNextGetsANewOne(t *testing.T) {
 	d := queueOnly
 	r := suite{}.try(t.Context(), &s, &d, &Case{Topic: "a", Name: "close", Run: ask})
 	follows(t, r, Failed, "close")
+}
+
+func TestABackendThatAlwaysHangsIsNotAskedForEver(t *testing.T) {
+	t.Parallel()
+	var cases []Case
+	for i := range 9 {
+		cases = append(cases, Case{Topic: "a", Name: fmt.Sprint(i), Run: ask})
+	}
+	report := judge(t, queueOnly, func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}, cases...)
+	if failed, untried := report.Count(Failed), report.Count(Untried); failed != 5 || untried != 4 {
+		t.Errorf("%d failed and %d were not tried", failed, untried)
+	}
+	follows(t, report.Results[8], Untried, "had no answer at all")
+}
+
+func TestACaseThatIsInterruptedSaysNothing(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	s := InProcess(func() ports.Backend { return &bare{says: queueOnly, probe: fine} })
+	all := suite{{Topic: "a", Name: "before", Run: ask}, {Topic: "a", Name: "interrupted", Run: func(c *C) {
+		interrupt()
+		<-c.Ctx.Done()
+	}}, {Topic: "a", Name: "behind", Run: ask}}
+	report, err := all.check(ctx, s, "", func(Result) {})
+	if !errors.Is(err, context.Canceled) || len(report.Results) != 1 {
+		t.Errorf("%v, %+v", err, report)
+	}
 }
 
 // waits gives a Close that waits.
