@@ -84,23 +84,27 @@ type pinned map[string]sight
 
 // checkSums holds every file of a plugin against its checksum, anew for each launch. The kernel opens the files a second time
 // when it starts the plugin, so unchanged has to be asked after that. What remains: a program put there in between runs until
-// then, for a few milliseconds, as this user; and only this user or root can put it there, see checkKeepers.
+// then, for a few milliseconds, as this user; and only this user or root can put it there, see CheckKeepers.
 func checkSums(spec *Spec, files []string) (pinned, error) {
 	if spec.Checksums == nil {
 		return nil, nil
 	}
+	sums, err := spec.Checksums()
+	if err != nil {
+		return nil, err
+	}
 	seen := pinned{}
 	for _, path := range files {
-		if _, has := spec.Checksums[path]; !has {
+		if _, has := sums[path]; !has {
 			return nil, unusable(path, "has no checksum in the lock; look at the file, then: holdfast plugin lock")
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(spec.Checksums)) {
+	for _, path := range slices.Sorted(maps.Keys(sums)) {
 		sum, read, err := sumOf(path)
 		if err != nil {
 			return nil, err
 		}
-		if want := spec.Checksums[path]; !strings.EqualFold(sum, strings.TrimSpace(want)) {
+		if want := sums[path]; !strings.EqualFold(sum, strings.TrimSpace(want)) {
 			return nil, unusable(path, "is not the file that was locked: its SHA-256 is %s, expected is %s; install the right one, or if it was changed on purpose: holdfast plugin lock", sum, want)
 		}
 		seen[path] = read

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -35,29 +36,38 @@ func install(t testing.TB, path, text string) {
 	}
 }
 
-func lock(t testing.TB, spec *Spec) {
+// lock pins the files of a plugin; what is done to the map counts from the next launch on.
+func lock(t testing.TB, spec *Spec) (sums map[string]string, changing *sync.Mutex) {
 	t.Helper()
 	files, err := spec.Files()
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Checksums = map[string]string{}
+	sums, changing = map[string]string{}, &sync.Mutex{}
 	for _, path := range files {
-		if spec.Checksums[path], err = Sum(path); err != nil {
+		if sums[path], err = Sum(path); err != nil {
 			t.Fatal(err)
 		}
 	}
+	spec.Checksums = func() (map[string]string, error) {
+		changing.Lock()
+		defer changing.Unlock()
+		return maps.Clone(sums), nil
+	}
+	return sums, changing
 }
 
 func TestALockedPluginStartsAgainAndAgainUntilItsFileIsAnother(t *testing.T) {
 	t.Parallel()
 	spec := script(t)
-	lock(t, &spec)
-	for path, sum := range spec.Checksums {
-		spec.Checksums[path] = strings.ToUpper(sum)
+	sums, changing := lock(t, &spec)
+	for path, sum := range sums {
+		sums[path] = strings.ToUpper(sum)
 	}
+	spec.Beside = []string{filepath.Join(spec.RunDir, "lock")}
 	p := prepare(t, spec)
 	p.timing.healthy = 0 // each death is the first
+	p.timing.limit = time.Hour
 	p.Start()
 	if err := p.Await(t.Context()); err != nil {
 		t.Fatal(err)
@@ -69,7 +79,7 @@ func TestALockedPluginStartsAgainAndAgainUntilItsFileIsAnother(t *testing.T) {
 		}
 		eventually(t, 5*time.Second, "the next child runs", func() bool { s := p.Status(); return s.Starts > starts && s.Running })
 	}
-	locked := spec.Checksums[spec.Path]
+	locked := sums[spec.Path]
 	install(t, spec.Path, "exec "+self(t)+" "+asPlugin+" # tampered with")
 	found, err := Sum(spec.Path)
 	if err != nil {
@@ -80,28 +90,35 @@ func TestALockedPluginStartsAgainAndAgainUntilItsFileIsAnother(t *testing.T) {
 	}
 	want := fmt.Sprintf("plugin: %s is not the file that was locked: its SHA-256 is %s, expected is %s; install the right one, or if it was changed on purpose: holdfast plugin lock", spec.Path, found, locked)
 	eventually(t, 5*time.Second, "it is refused", func() bool { s := p.Status(); return s.State == GivenUp && strings.HasPrefix(s.Detail, want) })
+	changing.Lock()
+	sums[spec.Path] = found
+	changing.Unlock()
+	if err := os.WriteFile(spec.Beside[0], nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 5*time.Second, "it runs, locked anew", func() bool { return p.Status().Running })
 }
 
 func TestTheScriptOfAnInterpreterIsLockedToo(t *testing.T) {
 	t.Parallel()
 	spec := script(t)
 	spec.Path, spec.Args = "sh", []string{spec.Path, "-v"}
-	lock(t, &spec)
-	if len(spec.Checksums) != 2 || spec.Checksums[spec.Args[0]] == "" {
-		t.Fatalf("locked are %v", spec.Checksums)
+	sums, _ := lock(t, &spec)
+	if len(sums) != 2 || sums[spec.Args[0]] == "" {
+		t.Fatalf("locked are %v", sums)
 	}
-	delete(spec.Checksums, spec.Args[0])
+	delete(sums, spec.Args[0])
 	_, err := Describe(t.Context(), spec)
 	if want := "plugin: " + spec.Args[0] + " has no checksum in the lock; look at the file, then: holdfast plugin lock"; err == nil || err.Error() != want {
 		t.Errorf("without the script: %v", err)
 	}
-	lock(t, &spec)
+	sums, _ = lock(t, &spec)
 	module := filepath.Join(spec.RunDir, "module")
-	spec.Checksums[module] = strings.Repeat("0", 64)
+	sums[module] = strings.Repeat("0", 64)
 	if _, err := Describe(t.Context(), spec); err == nil || err.Error() != "plugin: "+module+" does not exist, so it has no checksum" {
 		t.Errorf("without an import: %v", err)
 	}
-	delete(spec.Checksums, module)
+	delete(sums, module)
 	if _, err := Describe(t.Context(), spec); err != nil {
 		t.Error(err)
 	}

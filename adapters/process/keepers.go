@@ -12,10 +12,10 @@ import (
 	"syscall"
 )
 
-// checkKeepers refuses files that others could put a program of theirs in the place of: what everybody may write, the file or
+// CheckKeepers refuses files that others could put a program of theirs in the place of: what everybody may write, the file or
 // a folder above it, is never started; strict takes only what nobody but root and this user may write or own. A folder with
 // the sticky bit (/tmp) keeps its files for their owners. Access lists beyond the mode are not looked at.
-func checkKeepers(files []string, strict bool) error {
+func CheckKeepers(files []string, strict bool) error {
 	for _, path := range files {
 		target := resolved(path)
 		if err := checkKeeper(path, target, strict); err != nil {

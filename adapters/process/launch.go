@@ -93,7 +93,7 @@ func (s *Spec) inspect() (pinned, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkKeepers(files, s.Strict); err != nil {
+	if err := CheckKeepers(files, s.Strict); err != nil {
 		return nil, err
 	}
 	return checkSums(s, files)
@@ -191,7 +191,13 @@ func (c *child) configure(ctx context.Context, spec *Spec, t *timing) error {
 			c.settle(limited)
 			return explainLaunch(limited, c.program, configuring, t.configure, err)
 		}
-		return ports.Wrap(ports.Internal, "configure", err)
+		op := "configure"
+		if spec.Place != nil {
+			if place := spec.Place(ports.AsError(err).Field); place != "" {
+				op = place + ": " + op
+			}
+		}
+		return ports.Wrap(ports.Internal, op, err)
 	}
 	return nil
 }

@@ -35,12 +35,18 @@ func sightOfFile(f *os.File) (sight, error) {
 	return sightOf(&stat), err
 }
 
-// look gives what decides whether a plugin can be started: each of its files that is there, and who may change its folder.
+// look gives what decides whether a plugin can be started: each of its files that is there, and who may change its
+// folder; and what is looked at beside them.
 func (s *Spec) look() map[string]sight {
 	seen := map[string]sight{}
 	files, err := s.Files()
 	if err != nil { // missing, or not fit to be started
 		files = []string{s.Path}
+	}
+	for _, path := range s.Beside {
+		if now, err := sightOfPath(path); err == nil {
+			seen[path] = now
+		}
 	}
 	for _, path := range files {
 		if now, err := sightOfPath(path); err == nil {

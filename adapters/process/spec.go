@@ -23,9 +23,13 @@ type Spec struct {
 	// configured. nil: Config has them already.
 	Options func(ports.Description) (json.RawMessage, error)
 
-	// Checksums are the SHA-256 in hex (Sum) that files must have at each launch, by absolute path. nil takes any; else each
-	// of Files must be there, and there may be more, such as what a script imports.
-	Checksums map[string]string
+	// Place says where an option stands in the configuration, "FILE:LINE" or "", for the refusal of one. It may be nil.
+	Place func(option string) string
+
+	// Checksums gives the SHA-256 in hex (Sum) that files must have, by absolute path; it is asked at each launch. Each of Files
+	// must be there, and there may be more, such as what a script imports. nil takes any file. What it reads is among Beside.
+	Checksums func() (map[string]string, error)
+	Beside    []string // more files whose change is worth another try
 
 	// Strict refuses a plugin whose files or folders anybody but this user and root may change. What everybody may change is
 	// refused without it too.
@@ -36,6 +40,7 @@ type Spec struct {
 	Memory int64
 
 	Logger  hclog.Logger  // the plugin's lines appear in it as its own
+	Voice   hclog.Logger  // gets those lines instead, where the plugin is to be heard alone; nil: Logger does
 	RunDir  string        // of OpenRunDir, for the plugin's socket; "" makes one for this Process alone
 	MaxWait time.Duration // between two launches of a plugin that keeps dying; 0 means 30 s
 

@@ -31,6 +31,9 @@ func (p *Process) supervise(ctx context.Context) {
 			break
 		}
 		wait, parked := waits.failed(ran, ports.CodeOf(err).Permanent())
+		if ran >= worthTelling {
+			p.told = told{}
+		}
 		p.fail(err, waits.failures, wait, parked)
 		p.await(ctx, wait, before)
 	}
@@ -139,6 +142,9 @@ func (p *Process) letGo() {
 	p.held = nil
 	p.mu.Unlock()
 }
+
+// worthTelling is how long a plugin must have run for its end to be news, also when it is like the one before.
+const worthTelling = 10 * time.Second
 
 // fail tells of a failure: in the status each time, in the log once. What only happens again is for debugging, or a plugin
 // that cannot start would fill the log for as long as nobody cares.

@@ -95,6 +95,7 @@ func (h *house) plugin(cfg *config.Config, b *config.Backend) (*process.Process,
 	spec.Name, spec.Logger = b.Name, h.log.Named(b.Name)
 	spec.Config = ports.Configuration{Name: b.Name, DataDir: dir, Mesh: h.mesh.plugins()}
 	spec.Options = func(d ports.Description) (json.RawMessage, error) { return h.optionsOf(cfg, b, d) }
+	spec.Place = b.Place
 	if !b.Local {
 		spec.MaxWait = followerWait
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -23,15 +24,28 @@ func guarded(cfg *config.Config, spec process.Spec) (process.Spec, error) {
 	if !cfg.Production {
 		return spec, nil
 	}
-	all, err := pins.Read(lockFile(cfg))
-	if err != nil {
+	file := lockFile(cfg)
+	if _, err := pins.Read(file); err != nil {
 		return spec, err
 	}
-	spec.Strict, spec.Checksums = true, map[string]string{}
-	for _, path := range startedFrom(&spec) {
-		if sum, pinned := all[path]; pinned {
-			spec.Checksums[path] = sum
+	spec.Strict, spec.Beside = true, []string{file}
+	spec.Checksums = func() (map[string]string, error) {
+		if _, err := os.Lstat(file); err == nil { // who may write the lock may pin what he likes
+			if err := process.CheckKeepers([]string{file}, true); err != nil {
+				return nil, err
+			}
 		}
+		all, err := pins.Read(file)
+		if err != nil {
+			return nil, err
+		}
+		sums := map[string]string{}
+		for _, path := range startedFrom(&spec) {
+			if sum, pinned := all[path]; pinned {
+				sums[path] = sum
+			}
+		}
+		return sums, nil
 	}
 	return spec, nil
 }

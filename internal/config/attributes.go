@@ -118,3 +118,13 @@ func (b *Backend) Line() string {
 	}
 	return placeIn(b.where).source
 }
+
+// Place is where an attribute of the block stands: "FILE:LINE", or that of the block where it is not given. "" for the default
+// block.
+func (b *Backend) Place(attribute string) string {
+	attributes, _ := b.body.JustAttributes()
+	if a := attributes[attribute]; a != nil && b.own {
+		return placeIn(a.Range).source
+	}
+	return b.Line()
+}
