@@ -73,7 +73,16 @@ func (h *Hub) beaconRecord(b *beacon) []byte {
 	for _, name := range []string{"Tags", "Contexts", "BindAddresses"} {
 		o.orEmpty(name, b.opaque[name])
 	}
-	return o.orNull("HostID", b.hostID).orEmpty("SharedMounts", b.opaque["SharedMounts"]).str("RegisteredAt", isoTime(b.registeredAt)).done()
+	o.orNull("HostID", b.hostID).orEmpty("SharedMounts", b.opaque["SharedMounts"]).str("RegisteredAt", isoTime(b.registeredAt))
+	return o.lingering(h.works.berths[b.name].lingering()).done()
+}
+
+// lingering says how many works nobody waits for any more, where there are some. The stock hub has no such member.
+func (o *object) lingering(works int) *object {
+	if works > 0 {
+		o.number("LingeringWorkItems", int64(works))
+	}
+	return o
 }
 
 func (h *Hub) statusOf(b *beacon, held int) string {

@@ -148,12 +148,13 @@ func (h *Hub) actions(c *call) {
 // affinity lists the bindings of affinity keys. There are none: a key names a beacon, or says nothing.
 func (h *Hub) affinity(c *call) { send(c.w, http.StatusOK, []byte("[]")) }
 
-// status is the stock hub's.
+// status is the stock hub's, and how many works beacons are busy with that nobody waits for.
 func (h *Hub) status(c *call) {
 	mode := "promiscuous"
 	if h.access.secured {
 		mode = "authenticated"
 	}
 	send(c.w, http.StatusOK, newObject(200).str("Status", "Running").number("ScheduleEntries", 0).boolean("ScheduleRunning", false).
-		boolean("AuthEnabled", h.access.secured).str("AuthMode", mode).boolean("SupportsUserManagement", false).done())
+		boolean("AuthEnabled", h.access.secured).str("AuthMode", mode).boolean("SupportsUserManagement", false).
+		lingering(h.Status().Lingering).done())
 }

@@ -14,8 +14,10 @@ type berth struct {
 	conn         uint64 // the socket that is pushed to; 0: none
 	online       bool
 	capabilities []string
-	slots        int
+	said         int              // how many works it takes at a time, as it says
+	slots        int              // the same, within the limits
 	held         map[string]*work // handed, sent and lingering
+	astray       []string         // hashes of works whose slots were given back without its word, the newest last
 	lines        lines
 	waiting      int
 }

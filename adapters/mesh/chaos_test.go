@@ -21,7 +21,7 @@ func TestWhateverBreaksCallersAreAnsweredInTimeAndNoSlotIsLost(t *testing.T) {
 	if whole() {
 		works = 20_000
 	}
-	timing := Timing{Ping: 200 * time.Millisecond, Grace: 2 * time.Second}
+	timing := Timing{Ping: 200 * time.Millisecond, Grace: 2 * time.Second, Linger: 2 * time.Second}
 	s := serve(t, Config{Timing: timing})
 	var mu sync.Mutex
 	done := map[int]int{}

@@ -73,15 +73,16 @@ type Timing struct {
 	Silence    time.Duration // without a sign of life a beacon is Offline: 60 s
 	Ping       time.Duration // a silent socket is asked for one, and has as long to answer: 5 s
 	Register   time.Duration // a socket that registers nobody is closed: 60 s
-	Grace      time.Duration // a slot lingers without a report: 10 s
+	Grace      time.Duration // a lost connection may take to come back with the report of what went out over it: 10 s
+	Linger     time.Duration // a living beacon may take for a work that nobody waits for, before its slot is given to another one: 24 h
 	Write      time.Duration // a peer may take to read a small frame: 10 s
 	Forget     time.Duration // an Offline beacon is forgotten: 24 h
 	SessionTTL time.Duration // a login holds, from its beginning: 24 h
 }
 
 var usualTiming = Timing{
-	Silence: time.Minute, Ping: 5 * time.Second, Register: time.Minute, Grace: 10 * time.Second, Write: 10 * time.Second,
-	Forget: 24 * time.Hour, SessionTTL: 24 * time.Hour,
+	Silence: time.Minute, Ping: 5 * time.Second, Register: time.Minute, Grace: 10 * time.Second, Linger: 24 * time.Hour,
+	Write: 10 * time.Second, Forget: 24 * time.Hour, SessionTTL: 24 * time.Hour,
 }
 
 // or gives the usual value for one that was not set.
@@ -116,6 +117,7 @@ func (t Timing) withUsual() Timing {
 	or(&t.Ping, u.Ping)
 	or(&t.Register, u.Register)
 	or(&t.Grace, u.Grace)
+	or(&t.Linger, u.Linger)
 	or(&t.Write, u.Write)
 	or(&t.Forget, u.Forget)
 	or(&t.SessionTTL, u.SessionTTL)

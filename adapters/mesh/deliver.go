@@ -73,7 +73,7 @@ func (h *Hub) progress(hash, from string, said []byte, now time.Time) bool {
 	if len(said) > maxProgress || len(said) > 0 && said[0] != '{' {
 		said = nil
 	}
-	w, known := h.works.progress(hash, from, bytes.Clone(said))
+	w, known := h.works.progress(hash, from, bytes.Clone(said), now)
 	if known {
 		if now.Sub(w.heardAt) >= progressEvery {
 			h.record.moved(w, now)

@@ -114,8 +114,19 @@ func (h *Hub) tooLate(ctx context.Context, w *work) error {
 	switch {
 	case w.state == sent:
 		return ports.Errorf(ports.Deadline, "mesh", "the beacon %q did not report within %d ms; the outcome is unknown", w.berth.name, after)
+	case w.berth.lingering() > 0:
+		return ports.Errorf(ports.Deadline, "mesh", "the beacon %q is still busy with %d earlier works that nobody waits for any more, and had no slot free within %d ms; it was not sent the work",
+			w.berth.name, w.berth.lingering(), after)
 	case w.berth != nil:
 		return ports.Errorf(ports.Deadline, "mesh", "the beacon %q had no slot free within %d ms; it was not sent the work", w.berth.name, after)
+	}
+	busy := 0
+	for _, b := range h.works.offers[w.Capability] {
+		busy += b.lingering()
+	}
+	if busy > 0 {
+		return ports.Errorf(ports.Deadline, "mesh", "the beacons that offer %q are still busy with %d earlier works that nobody waits for any more, and had no slot free within %d ms; none of them was sent the work",
+			w.Capability, busy, after)
 	}
 	return ports.Errorf(ports.Deadline, "mesh", "no beacon that offers %q took the work within %d ms", w.Capability, after)
 }

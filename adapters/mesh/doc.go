@@ -20,8 +20,8 @@
 //     deletes nothing. An older socket that closes never removes its successor.
 //   - A work is completed once: by a report, by its caller's deadline, or because its beacon went away. What comes later is
 //     told apart, gives the slot back, and changes nothing.
-//   - A beacon never has more works than its MaxConcurrent, those included whose caller has given up; a slot comes back with
-//     the report, or a while after nobody can expect one any more.
+//   - A beacon never has more works than its MaxConcurrent, those included whose caller has given up: a slot comes back with
+//     the report, or when the connection is lost over which one could come. New work waits meanwhile, or goes to another beacon.
 //   - A probe goes before a read, a read before a live write, a live write before catching up, which never takes the last slot.
 //   - Pollers get work, silent beacons go Offline, and a beacon that the hub does not know is told 401, so that it registers
 //     again. Pings find half-open sockets. A refused upgrade is refused before it.

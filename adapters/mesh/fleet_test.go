@@ -28,7 +28,7 @@ func TestAFleetDoesEachWorkOnceAndAllOfItIsRecorded(t *testing.T) {
 		config, works, callers = stock.FleetConfig{Beacons: 200, PollInterval: 200 * time.Millisecond}, 20_000, 200
 	}
 	host := history(t)
-	s := serve(t, Config{Core: Over(host), Timing: Timing{Grace: time.Second}})
+	s := serve(t, Config{Core: Over(host), Timing: Timing{Grace: time.Second, Linger: time.Second}})
 	config.ServerURL = s.url
 	fleet := stock.NewFleet(config)
 	t.Cleanup(fleet.Kill)

@@ -84,7 +84,7 @@ func FuzzFrames(f *testing.F) {
 		if a := w.answer; a.err == nil && a.Failure == "" && (len(a.Outputs) == 0 || a.Outputs[0] != '{' || !json.Valid(a.Outputs)) {
 			t.Errorf("the outputs are %q", a.Outputs)
 		}
-		h.step(func(now time.Time) { h.works.pass(now.Add(time.Hour)) })
+		h.step(func(now time.Time) { h.works.pass(now.Add(h.timing.Linger)) })
 		for _, b := range h.works.berths {
 			if len(b.held) != 0 {
 				t.Errorf("%d slots are held", len(b.held))

@@ -62,7 +62,7 @@ func New(c Config) (*Hub, error) {
 	if h.log == nil {
 		h.log = hclog.NewNullLogger()
 	}
-	h.registry, h.works = newRegistry(h.limits), newWorks(h.limits, h.timing.Grace)
+	h.registry, h.works = newRegistry(h.limits), newWorks(h.limits, h.timing)
 	h.record = newRecorder(c.Core, h.log)
 	return h, nil
 }

@@ -24,6 +24,7 @@ type Status struct {
 	Sockets       int
 	Waiting       int // works without a slot
 	Underway      int // all works that are not done, those included whose caller has given up
+	Lingering     int // those: they keep slots that beacons are still busy in
 	Completed     int64
 	Failed        int64
 	TimedOut      int64
@@ -49,6 +50,7 @@ func (h *Hub) Status() Status {
 			if b.online {
 				s.Online++
 			}
+			s.Lingering += h.works.berths[b.name].lingering()
 		}
 	})
 	return s

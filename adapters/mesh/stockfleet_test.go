@@ -69,6 +69,8 @@ func became(fate stock.Fate, answer ports.WorkAnswer, err error) bool {
 		return err == nil && answer.Failure == "" && len(answer.Outputs) > 0
 	case stock.FateFail:
 		return err == nil && answer.Failure != ""
+	case stock.FateLate: // a caller that is slow to give up has its report yet
+		return err == nil || ports.CodeOf(err) == ports.Deadline || ports.CodeOf(err) == ports.Unavailable
 	default:
 		return ports.CodeOf(err) == ports.Deadline || ports.CodeOf(err) == ports.Unavailable
 	}

@@ -39,7 +39,7 @@ func TestOurHubAnswersAStockBeaconAsTheStockHubDoes(t *testing.T) {
 
 func serveHub(t *testing.T) (hub *mesh.Hub, url string) {
 	t.Helper()
-	hub, err := mesh.New(mesh.Config{Loopback: true})
+	hub, err := mesh.New(mesh.Config{Loopback: true, Timing: mesh.Timing{Linger: 10 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,12 +22,17 @@ const (
 // report is a beacon's word about a work. from is the Name of the beacon, "" when the transport does not tell.
 func (m *works) report(hash, from string, answer ports.WorkAnswer, now time.Time) verdict {
 	w := m.live[hash]
+	m.found(hash, from)
 	switch {
 	case w == nil && m.ended.has(hash):
 		return late
 	case w == nil, w.state == waiting, w.state == handed, from != "" && w.berth.name != from:
 		return unknown
-	case w.state == lingering:
+	}
+	if w.doubtful { // there was room for it
+		m.trust(w.berth, w.berth.slots-1)
+	}
+	if w.state == lingering {
 		m.release(w)
 		return late
 	}
@@ -58,10 +63,14 @@ func (m *works) giveUp(w *work, why error, now time.Time) {
 	}
 }
 
-// progress notes how far a beacon says it is. false: it has no such work.
-func (m *works) progress(hash, from string, said json.RawMessage) (*work, bool) {
+// progress notes how far a beacon says it is. false: it has no such work, or nobody waits for it any more.
+func (m *works) progress(hash, from string, said json.RawMessage, now time.Time) (*work, bool) {
 	w := m.live[hash]
-	if w == nil || w.state != sent || from != "" && w.berth.name != from {
+	if w == nil || w.state != sent && w.state != lingering || from != "" && w.berth.name != from {
+		return nil, false
+	}
+	m.atIt(w, now)
+	if w.state == lingering {
 		return nil, false
 	}
 	w.progress = said
@@ -71,22 +80,6 @@ func (m *works) progress(hash, from string, said json.RawMessage) (*work, bool) 
 func (m *works) answer(w *work, o outcome) {
 	w.answer = o
 	m.effects.answered = append(m.effects.answered, w)
-}
-
-// linger keeps the slot of an answered work for a while.
-func (m *works) linger(w *work, now time.Time) {
-	w.state = lingering
-	if w.until.IsZero() {
-		w.until = now.Add(m.grace)
-	}
-}
-
-// release gives a work's slot back, and the slot to whoever is next.
-func (m *works) release(w *work) {
-	b := w.berth
-	delete(b.held, w.Hash)
-	m.end(w)
-	m.fill(b)
 }
 
 // end forgets a work but for its hash.
@@ -106,7 +99,8 @@ func (m *works) join(name string, session, conn uint64, capabilities []string, s
 		m.berths[name] = b
 	}
 	m.offer(b, capabilities)
-	b.session, b.conn, b.online, b.slots = session, conn, true, max(1, min(slots, m.limits.Slots))
+	b.said = max(1, slots)
+	b.session, b.conn, b.online, b.slots = session, conn, true, min(b.said, m.limits.Slots)
 	m.fill(b)
 }
 
@@ -144,8 +138,8 @@ func (m *works) replaced(name string, session uint64, now time.Time) {
 		case w.session == session:
 		case w.state == handed:
 			m.lose(w, now, nil)
-		case w.until.IsZero():
-			w.until = now.Add(m.grace)
+		default:
+			w.due(now.Add(m.timing.Grace))
 		}
 	}
 }
@@ -195,15 +189,12 @@ func (m *works) lose(w *work, now time.Time, why error) {
 		if w.Beacon == "" {
 			m.place(w)
 		}
-	case w.state != sent: // lingering goes on
-	case w.patient:
-		if w.until.IsZero() {
-			w.until = now.Add(m.grace)
-		}
-	default:
+		return
+	case w.state == sent && !w.patient:
 		m.answer(w, outcome{err: why, at: now})
-		m.linger(w, now)
+		w.state = lingering
 	}
+	w.due(now.Add(m.timing.Grace))
 }
 
 // refuseWaiting ends what waits for a beacon that is not there: nothing of it happened. all takes in the patient ones.
@@ -228,6 +219,7 @@ func (m *works) leave(name string, now time.Time) {
 	b.online, b.conn = false, 0
 	m.withdraw(b)
 	b.capabilities = nil
+	m.trust(b, 0)
 	for _, w := range ordered(b.held, true) {
 		if w.state == handed {
 			m.lose(w, now, nil)
@@ -241,24 +233,6 @@ func (m *works) leave(name string, now time.Time) {
 	}
 	m.refuseWaiting(b, now, true)
 	delete(m.berths, name)
-}
-
-// pass gives back the slots whose grace has passed. A patient work goes on waiting for its report without one.
-func (m *works) pass(now time.Time) {
-	for _, b := range m.berths {
-		for _, w := range ordered(b.held, false) {
-			if w.until.IsZero() || now.Before(w.until) {
-				continue
-			}
-			if w.state == lingering {
-				m.release(w)
-				continue
-			}
-			delete(b.held, w.Hash)
-			w.until = time.Time{}
-			m.fill(b)
-		}
-	}
 }
 
 // ordered are works in the order in which they came, or the other way round: what goes back to the front of a line goes

@@ -16,8 +16,8 @@ import (
 //	(new) ----------> waiting ----------> handed ----------> sent ----------------> done
 //	                     |                  |                  |                      ^
 //	                     |                  |  connection gone |  caller gave up, or  |
-//	                     |                  |  -> waiting      |  connection gone     | report (late), or the
-//	                     |                  |     or done      +------> lingering ----+ grace has passed
+//	                     |                  |  -> waiting      |  connection gone     | report (late), or its
+//	                     |                  |     or done      +------> lingering ----+ time has passed (slots.go)
 //	                     +-- gave up, gone -+-----------------------------------------+
 //
 // The caller's answer is set on the way out of waiting, handed or sent, and so exactly once. A lingering work has been
@@ -25,12 +25,13 @@ import (
 // take drops work without a word.
 type works struct {
 	limits  Limits
-	grace   time.Duration       // how long a slot lingers without a report
+	timing  Timing
 	berths  map[string]*berth   // by Name
 	offers  map[string][]*berth // who offers a capability, the first first
 	pool    map[string]*lines   // what waits for anybody with a capability
 	live    map[string]*work    // all that are not done
 	ended   memory              // hashes of works that are done
+	astray  map[string]*berth   // hashes of works whose slots were given back without a word of their beacon
 	counter uint64              // of hashes
 	waiting int                 // works without a slot
 	bytes   int64               // of the settings of all live works
@@ -63,13 +64,13 @@ type work struct {
 	session    uint64    // over which it was handed out
 	conn       uint64    // the socket of it; 0 for a poller
 	until      time.Time // when its slot is given back without a report; zero: not
+	doubtful   bool      // its beacon may have had no room for it, and may have dropped it
 	progress   json.RawMessage
 	heardAt    time.Time     // of the last word about progress
 	place      *list.Element // in a line
 	record     *recording    // nil: it is nobody's history
 	answer     outcome
 	answered   chan struct{} // closed by the Hub when answer is set
-
 }
 
 // outcome is how a work ended for its caller.
@@ -86,10 +87,10 @@ type effects struct {
 	sent     []*work // record the start
 }
 
-func newWorks(limits Limits, grace time.Duration) *works {
+func newWorks(limits Limits, timing Timing) *works {
 	return &works{
-		limits: limits, grace: grace, berths: map[string]*berth{}, offers: map[string][]*berth{}, pool: map[string]*lines{},
-		live: map[string]*work{}, ended: newMemory(maxEnded),
+		limits: limits, timing: timing, berths: map[string]*berth{}, offers: map[string][]*berth{}, pool: map[string]*lines{},
+		live: map[string]*work{}, ended: newMemory(maxEnded), astray: map[string]*berth{},
 	}
 }
 
@@ -261,6 +262,7 @@ func (m *works) poll(name string, now time.Time) *work {
 	if b == nil {
 		return nil
 	}
+	m.hasRoom(b, now)
 	w := m.next(b)
 	if w == nil {
 		return nil
@@ -276,7 +278,7 @@ func (m *works) send(w *work, now time.Time) bool {
 	if w.state != handed {
 		return false
 	}
-	w.state, w.sentAt = sent, now
+	w.state, w.sentAt, w.doubtful = sent, now, w.conn != 0 && len(w.berth.held)+len(w.berth.astray) > w.berth.slots
 	m.effects.sent = append(m.effects.sent, w)
 	return true
 }

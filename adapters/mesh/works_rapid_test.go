@@ -15,7 +15,7 @@ import (
 func TestWhateverHappensEachWorkEndsOnceAndNoSlotIsLost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		f := &floor{works: newWorks(Limits{Slots: 8}.withUsual(), grace), now: noon, answered: map[*work]int{}}
+		f := &floor{works: newWorks(Limits{Slots: 8}.withUsual(), usual), now: noon, answered: map[*work]int{}}
 		var all []*work
 		var session uint64
 		names := []string{"a", "b", "c"}
@@ -82,8 +82,12 @@ func TestWhateverHappensEachWorkEndsOnceAndNoSlotIsLost(t *testing.T) {
 		for _, w := range all { // every caller's patience ends
 			f.giveUp(w, ports.Errorf(ports.Deadline, "", "late"), f.now)
 		}
-		f.pass(f.now.Add(time.Hour))
-		f.pass(f.now.Add(time.Hour))
+		f.pass(f.now.Add(usual.Linger))
+		for _, b := range f.berths {
+			if n := b.lingering(); n > 0 {
+				r.Fatalf("%d slots of %s are lost", n, b.name)
+			}
+		}
 		for _, n := range names {
 			f.leave(n, f.now)
 		}
@@ -93,7 +97,7 @@ func TestWhateverHappensEachWorkEndsOnceAndNoSlotIsLost(t *testing.T) {
 				r.Fatalf("%s was answered %d times and is %s", w.Hash, f.answered[w], stateNames[w.state])
 			}
 		}
-		if len(f.live)+len(f.pool)+len(f.offers)+len(f.berths)+f.waiting != 0 || f.bytes != 0 {
+		if len(f.live)+len(f.pool)+len(f.offers)+len(f.berths)+len(f.astray)+f.waiting != 0 || f.bytes != 0 {
 			r.Fatalf("left behind: %d works, %d pools, %d offers, %d berths, %d waiting, %d bytes", len(f.live), len(f.pool), len(f.offers), len(f.berths), f.waiting, f.bytes)
 		}
 	})
@@ -118,6 +122,9 @@ func (f *floor) fault(all []*work) string {
 				return w.Hash + " is forgotten"
 			}
 		}
+		if w.state == lingering && w.until.IsZero() {
+			return w.Hash + " lingers for ever"
+		}
 		if w.state == handed || w.state == lingering {
 			if w.berth.held[w.Hash] != w {
 				return w.Hash + " has no slot"
@@ -133,6 +140,9 @@ func (f *floor) fault(all []*work) string {
 		}
 		if n := b.lines[0].Len() + b.lines[1].Len() + b.lines[2].Len() + b.lines[3].Len(); n != b.waiting {
 			return fmt.Sprintf("%s: %d wait of %d", b.name, n, b.waiting)
+		}
+		if len(b.astray) > b.slots {
+			return fmt.Sprintf("%s is said to be at %d works beside its slots", b.name, len(b.astray))
 		}
 		for _, w := range b.held {
 			if w.state == waiting || w.state == done {

@@ -13,6 +13,8 @@ var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
 const grace = 10 * time.Second
 
+var usual = Timing{Grace: grace}.withUsual()
+
 // floor is a state machine with what a test did to it.
 type floor struct {
 	t *testing.T
@@ -23,7 +25,7 @@ type floor struct {
 }
 
 func newFloor(t *testing.T) *floor {
-	return &floor{t: t, works: newWorks(Limits{}.withUsual(), grace), now: noon, answered: map[*work]int{}}
+	return &floor{t: t, works: newWorks(Limits{}.withUsual(), usual), now: noon, answered: map[*work]int{}}
 }
 
 // settle takes in the effects of a step.
@@ -94,6 +96,20 @@ func TestAWorkEndsAsItsTableSays(t *testing.T) {
 			f.now = f.now.Add(grace)
 			f.pass(f.now)
 		},
+		"broke, and grace": func(f *floor, w *work) {
+			f.broke("b", 7, f.now)
+			f.now = f.now.Add(grace)
+			f.pass(f.now)
+		},
+		"replaced, and grace": func(f *floor, w *work) {
+			f.replaced("b", 2, f.now)
+			f.now = f.now.Add(grace)
+			f.pass(f.now)
+		},
+		"a day": func(f *floor, w *work) {
+			f.now = f.now.Add(usual.Linger)
+			f.pass(f.now)
+		},
 	}
 	// in: patient or not, pool or addressed. out: state, code of the answer ("-": none, "ok": a report's), slots held.
 	for _, row := range []struct{ in, state, event, out string }{
@@ -126,7 +142,12 @@ func TestAWorkEndsAsItsTableSays(t *testing.T) {
 		{"", "lingering", "give up", "lingering deadline 1"},
 		{"", "lingering", "broke", "lingering deadline 1"},
 		{"", "lingering", "leave", "done deadline 0"},
-		{"", "lingering", "grace", "done deadline 0"},
+		{"", "lingering", "grace", "lingering deadline 1"},
+		{"", "lingering", "broke, and grace", "done deadline 0"},
+		{"", "lingering", "replaced, and grace", "done deadline 0"},
+		{"", "lingering", "a day", "done deadline 0"},
+		{"", "sent", "a day", "sent - 1"},
+		{"patient", "sent", "broke, and grace", "sent - 0"},
 	} {
 		t.Run(strings.TrimSpace(row.in+" "+row.state+" "+row.event), func(t *testing.T) {
 			t.Parallel()
