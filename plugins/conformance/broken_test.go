@@ -163,13 +163,13 @@ type defect struct {
 	found []string
 }
 
-var defects = slices.Concat(putDefects, batchDefects, bytesDefects, sizeDefects, readDefects, listDefects, lifeDefects, timeDefects, localDefects)
+var defects = slices.Concat(putDefects, batchDefects, bytesDefects, sizeDefects, readDefects, listDefects, lifeDefects, timeDefects, localDefects, restDefects)
 
 // A case that nothing can fail says nothing.
 func TestEveryCaseFindsSomething(t *testing.T) {
 	t.Parallel()
 	for _, c := range Cases() {
-		if c.Topic == describeTopic || slices.Contains(c.Needs, "LocalStore") || slices.Contains([]string{"prune", "export", "survey"}, c.Topic) {
+		if c.Topic == describeTopic || slices.Contains(c.Needs, "LocalStore") {
 			continue
 		}
 		if !slices.ContainsFunc(defects, func(d defect) bool { return slices.Contains(d.found, c.Path()) }) {

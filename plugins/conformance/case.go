@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -186,6 +187,9 @@ func (c *C) keep(r *recorder) {
 		c.trace = c.trace[len(c.trace)-2*keptExchanges:]
 	}
 	c.told = append(c.told, told...)
+	if how := c.subject.ended(r.backend); how != "" { // before all that comes of it
+		c.wrong = slices.Insert(c.wrong, 0, r.name+how)
+	}
 }
 
 // Errorf notes what is wrong; the case goes on. Any goroutine may use it.

@@ -1,12 +1,13 @@
 package conformance
 
 import (
+	"fmt"
 	"slices"
 
 	"holdfast/ports"
 )
 
-// Walking through and counting what was put: for every backend that offers it, a local store or not.
+// Walking through, counting and pruning what was put: for every backend that offers it, a local store or not.
 
 var exportPut = Case{
 	Topic: "export", Name: "put", Needs: []string{"Exporter"},
@@ -18,6 +19,46 @@ var surveyPut = Case{
 	Topic: "survey", Name: "put", Needs: []string{"Surveyor"},
 	Must: "Survey counts the records of each kind that were put; one that was put twice is one, and a removed one is none",
 	Run:  surveysPut,
+}
+
+var prunePut = Case{
+	Topic: "prune", Name: "put", Needs: []string{"Pruner"}, Reads: true,
+	Must: "Prune removes what was put, is finished and ended before the time given, counts it, and keeps everything else",
+	Run:  prunesPut,
+}
+
+func prunesPut(c *C) {
+	stays := map[string][]ports.Row{"running": nil, "late": nil}
+	var goes []ports.Row
+	for _, kind := range c.puttable() {
+		ended := "LastEventAt"
+		switch kind {
+		case ports.KindEvent, ports.KindAttempt:
+			continue
+		case ports.KindManifest:
+			ended = "StopTime"
+		}
+		goes = append(goes, c.row(kind, "early", 1, fmt.Sprintf(`"Status":"Complete",%q:"2020-01-01T00:00:00Z"`, ended)))
+		stays["running"] = append(stays["running"], c.row(kind, "running", 1, fmt.Sprintf(`"Status":"Running",%q:"2020-01-01T00:00:00Z"`, ended)))
+		stays["late"] = append(stays["late"], c.row(kind, "late", 1, fmt.Sprintf(`"Status":"Complete",%q:"2026-06-01T00:00:00Z"`, ended)))
+	}
+	c.put(slices.Concat(goes, stays["running"], stays["late"])...)
+	pruned := pruneAll(c, power[ports.Pruner](c), newYear, 1)
+	if n := pruned.Items + pruned.Manifests; n != int64(len(goes)) {
+		c.Errorf("Prune says that it removed %d records, want %d", n, len(goes))
+	}
+	for _, r := range goes {
+		if slices.Contains(c.kinds(), r.Kind) {
+			c.lacks("after Prune", r)
+		}
+	}
+	for _, rows := range stays {
+		for _, r := range rows {
+			if slices.Contains(c.kinds(), r.Kind) {
+				c.holds("after Prune", r)
+			}
+		}
+	}
 }
 
 // everyKind makes the rows of a key, of each kind that the backend keeps.

@@ -29,7 +29,7 @@ var pruneCases = []Case{{
 	Topic: "prune", Name: "while-written", Needs: []string{"LocalStore", "Pruner"}, Of: ports.Families,
 	Must: "commits go on while Prune runs, and a record that is written then is kept",
 	Run:  pruneWhileWritten,
-}}
+}, prunePut}
 
 // pruneAll prunes until nothing more is there to prune.
 func pruneAll(c *C, p ports.Pruner, before time.Time, limit int) (total ports.Pruned) {

@@ -17,6 +17,9 @@ type Subject struct {
 	// Kill ends a backend at once, as SIGKILL ends a process. nil: nothing can, and the cases that need it are left out.
 	Kill func(b ports.Backend)
 
+	// Ended says how a backend ended that nobody had told to, after Close or Kill; "" when it did not. nil: nothing can tell.
+	Ended func(b ports.Backend) string
+
 	// Options go into Configuration.Options. "{case}" in them becomes a word of each case's own, for a store that is not a
 	// file: the name of a schema, a prefix.
 	Options json.RawMessage
@@ -46,6 +49,13 @@ func (s *Subject) patience() time.Duration {
 		return s.Patience
 	}
 	return usualPatience
+}
+
+func (s *Subject) ended(b ports.Backend) string {
+	if s.Ended == nil {
+		return ""
+	}
+	return s.Ended(b)
 }
 
 // limit is how long a case may take.
