@@ -11,8 +11,11 @@ import (
 )
 
 // Digests tell whether a beacon still has what was put, also where it keeps columns alone and writes values in its own way:
-// only columns count, what is empty, false or 0 counts as missing, an object is as good as its text, a yes as good as 1, and
+// only columns count that are no longer than longestTold, what is empty, false or 0 counts as missing, an object is as good as its text, a yes as good as 1, and
 // numbers are compared as numbers.
+
+// longestTold keeps large bodies out of it: the columns beside them tell one state from another.
+const longestTold = 16 << 10
 
 // digest is what was put of a record, as far as a beacon must have it.
 type digest struct {
@@ -23,7 +26,7 @@ type digest struct {
 func digestOf(r *ports.Record) digest {
 	var has uint64
 	for at, value := range r.Cols {
-		if plain(value) != "" {
+		if len(value) <= longestTold && plain(value) != "" {
 			has |= 1 << at
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"sync"
@@ -171,10 +172,10 @@ func recorded(t *testing.T) []byte {
 	return text
 }
 
-// ingest writes the recorded stream, and gives what must be there; between is called after each hundred lines.
-func (s *stage) ingest(between func(line int)) *model.Model {
+// ingest writes the first lines of the recorded stream, and gives what must be there; between is called after each hundred.
+func (s *stage) ingest(most int, between func(line int)) *model.Model {
 	s.t.Helper()
-	text := recorded(s.t)
+	text := bytes.Join(slices.Collect(first(most, bytes.Lines(recorded(s.t)))), nil)
 	m := model.New(model.Options{})
 	if _, err := m.Ingest("actions", bytes.NewReader(text)); err != nil {
 		s.t.Fatal(err)
@@ -204,6 +205,19 @@ func (s *stage) ingest(between func(line int)) *model.Model {
 	}
 	window.Wait()
 	return m
+}
+
+const whole = 4552 // lines of the recorded stream
+
+func first[T any](n int, all iter.Seq[T]) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		left := n
+		for one := range all {
+			if left--; left < 0 || !yield(one) {
+				return
+			}
+		}
+	}
 }
 
 // equal compares what the beacon holds with what must be there.
@@ -273,7 +287,7 @@ func TestTheRecordedStreamIsAtTheBeaconAsItMustBe(t *testing.T) {
 	t.Parallel()
 	s := play(t, 8)
 	began := time.Now()
-	m := s.ingest(nil)
+	m := s.ingest(whole, nil)
 	took := time.Since(began)
 	s.equal(m)
 	t.Logf("written in %s, at the beacon in %s", took, time.Since(began))
@@ -287,9 +301,9 @@ func TestTheRecordedStreamIsAtTheBeaconAsItMustBe(t *testing.T) {
 		}
 	}
 	before := s.store.Writes()
-	s.ingest(nil) // and once more: no event is doubled
+	s.ingest(whole, nil) // and once more: no event is doubled
 	s.equal(m)
-	t.Logf("%d writes for %d actions, %d more for a second pass", before, 4552, s.store.Writes()-before)
+	t.Logf("%d writes for %d actions, %d more for a second pass", before, whole, s.store.Writes()-before)
 }
 
 // What happens to a beacon while the recorded stream comes in.
@@ -300,13 +314,13 @@ func TestWhateverHappensToTheBeaconItEndsAsItMustBe(t *testing.T) {
 		happens func(s *stage, line int)
 	}{
 		"it is killed and comes back": {8, func(s *stage, line int) {
-			if line%1000 == 500 {
+			if line%500 == 200 {
 				s.worker.Kill()
 				s.connect(8)
 			}
 		}},
 		"it comes back empty": {8, func(s *stage, line int) {
-			if line == 2000 {
+			if line == 700 {
 				s.worker.Kill()
 				s.store.Wipe()
 				s.connect(8)
@@ -314,22 +328,40 @@ func TestWhateverHappensToTheBeaconItEndsAsItMustBe(t *testing.T) {
 		}},
 		"it dies of works, done and not done": {4, func(s *stage, line int) {
 			switch {
-			case line%1000 == 300:
+			case line%500 == 100:
 				s.worker.Misbehave(stock.Nth(20, stock.Fault{Die: true}))
-			case line%1000 == 800:
+			case line%500 == 300:
 				s.worker.Misbehave(stock.Nth(20, stock.Fault{Die: true, Undone: true}))
 			default:
 				s.revive()
 			}
 		}},
 		"its socket drops before it reports": {4, func(s *stage, line int) {
-			if line%1000 == 500 {
+			if line%500 == 200 {
 				s.worker.Misbehave(stock.Nth(30, stock.Fault{Drop: true}))
 			}
 		}},
 		"it reports errors": {4, func(s *stage, line int) {
-			if line%1000 == 500 {
+			if line%500 == 200 {
 				s.worker.Misbehave(stock.Nth(30, stock.Fault{Undone: true, Error: "database is locked"}))
+			}
+		}},
+		"it is slow for a while": {4, func(s *stage, line int) {
+			switch line {
+			case 300:
+				s.worker.Misbehave(stock.Slow(25 * time.Millisecond))
+			case 900:
+				s.worker.Misbehave(nil)
+			}
+		}},
+		"it freezes until it is missed": {4, func(s *stage, line int) {
+			if line == 600 || line == 3000 {
+				s.worker.Freeze()
+				s.eventually("a beacon that is missed", func() bool {
+					w := s.follower(ports.Queue)
+					return w.Suspect || w.State == "waiting-for-beacon"
+				})
+				s.worker.Thaw()
 			}
 		}},
 		"it reports twice": {4, func(s *stage, line int) {
@@ -341,7 +373,11 @@ func TestWhateverHappensToTheBeaconItEndsAsItMustBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := play(t, c.slots)
-			m := s.ingest(func(line int) { c.happens(s, line) })
+			lines := 1500
+			if os.Getenv("HOLDFAST_SOAK") != "" {
+				lines = whole
+			}
+			m := s.ingest(lines, func(line int) { c.happens(s, line) })
 			s.equal(m)
 		})
 	}
