@@ -62,7 +62,7 @@ func (s *session) open(ctx context.Context) error {
 	if w.contained() && w.unanswered.Load() == 0 {
 		w.keys.allOver()
 	}
-	if s.begin.why != "" {
+	if s.begin.why != "" && w.mayTell("again: "+s.begin.why, w.host.clock()) {
 		w.host.log.Info("everything is copied again", "name", w.Name, "family", w.family.name, "reason", s.begin.why)
 		w.keys.retry("")
 	}
@@ -105,7 +105,9 @@ func (s *session) fromZero(ctx context.Context, why error) error {
 		return why // zero is a position of every store
 	}
 	w := s.w
-	w.host.log.Info("everything is copied again", "name", w.Name, "family", w.family.name, "reason", why)
+	if w.mayTell("from zero", w.host.clock()) {
+		w.host.log.Info("everything is copied again", "name", w.Name, "family", w.family.name, "reason", why)
+	}
 	s.at = ports.Position{StoreID: s.at.StoreID}
 	s.begin.from = s.at
 	if err := s.outwait(ctx); err != nil {

@@ -23,6 +23,7 @@ type pluginCommand struct {
 	Check   pluginCheck   `cmd:"" help:"Hold a plugin against the whole contract."`
 	New     pluginNew     `cmd:"" help:"Begin a plugin of your own."`
 	Lock    pluginLock    `cmd:"" help:"Pin the files of the plugins that the configuration uses."`
+	Proto   pluginProto   `cmd:"" help:"Print the contract of plugins, backend.proto, for any language."`
 }
 
 // chosen is a plugin as somebody names it on the command line.
