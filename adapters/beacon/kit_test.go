@@ -157,7 +157,7 @@ func (v *village) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer,
 }
 
 // serveHub is the real hub on loopback.
-func serveHub(t *testing.T) (hub *mesh.Hub, url string) {
+func serveHub(t testing.TB) (hub *mesh.Hub, url string) {
 	t.Helper()
 	hub, err := mesh.New(mesh.Config{Loopback: true})
 	if err != nil {
@@ -181,7 +181,7 @@ func serveHub(t *testing.T) (hub *mesh.Hub, url string) {
 }
 
 // over makes a backend over a mesh, in a folder.
-func over(t *testing.T, m ports.Mesh, dir, options string) *Backend {
+func over(t testing.TB, m ports.Mesh, dir, options string) *Backend {
 	t.Helper()
 	b := New(func(ports.Configuration) (ports.Mesh, error) { return m, nil })
 	b.settle = 20 * time.Millisecond
@@ -195,7 +195,7 @@ func over(t *testing.T, m ports.Mesh, dir, options string) *Backend {
 	return b
 }
 
-func within(t *testing.T) context.Context {
+func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, end := context.WithTimeout(t.Context(), testPatience)
 	t.Cleanup(end)
@@ -229,3 +229,9 @@ func put(t *testing.T, b ports.Backend, rows ...ports.Row) {
 		t.Fatalf("put: Done %d of %d, %v", applied.Done, len(rows), err)
 	}
 }
+
+// villages are those of the conformance cases, by data directory: what a beacon keeps outlives the backend.
+var villages = struct {
+	sync.Mutex
+	of map[string]*village
+}{of: map[string]*village{}}

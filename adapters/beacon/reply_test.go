@@ -102,3 +102,17 @@ func TestAnAnswerThatIsAnotherRecordIsNone(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
+
+func TestAProbeTellsABeaconThatIsNoneOfThisKind(t *testing.T) {
+	t.Parallel()
+	v, _, b := settle(t)
+	v.failing("QP_GetWorkItemByHash", 1000, func(ports.Work, act) (ports.WorkAnswer, error) {
+		return ports.WorkAnswer{Outputs: []byte(`{"StdOut":"Unknown capability: QueuePersistence","ExitCode":-1,"Result":""}`)}, nil
+	})
+	if err := b.Probe(within(t), ports.Queue); ports.CodeOf(err) != ports.Unimplemented {
+		t.Errorf("the queue: %v; want unimplemented", err)
+	}
+	if err := b.Probe(within(t), ports.Manifest); err != nil {
+		t.Errorf("the manifests: %v", err)
+	}
+}
