@@ -31,6 +31,7 @@ type half struct {
 	found   seat // the session whose store was found to be the one that it was
 	look    *lookup
 	missing time.Time // since when the beacon is not known any more; zero: it is
+	unput   bool      // the generation took the place of another one, and the host has put nothing into it yet
 }
 
 // seat is a beacon in one of its sessions.
@@ -163,6 +164,7 @@ func (h *half) take(at seat, other bool) error {
 		if err := h.ledger.keep(h.family, fresh); err != nil {
 			return err
 		}
+		h.unput = h.unput || h.page.StoreID != ""
 		h.page = fresh
 	}
 	h.known.forget()
@@ -202,6 +204,24 @@ func (h *half) fence(b *ports.Batch) error {
 		return nil
 	}
 	return ports.InField(ports.Conflict, ports.FieldPosition, "the store %s is at %v, the batch is for %s at %v", at.StoreID, at.Seqs, b.After.StoreID, b.After.Seqs)
+}
+
+// copied says that the host has begun to fill the present generation: it knows that the one before is over.
+func (h *half) copied() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unput = false
+}
+
+// shows refuses reads of a generation into which nothing was put yet: the host may still take it for the one before, which had
+// everything.
+func (h *half) shows() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unput {
+		return ports.Errorf(ports.Unavailable, "beacon", "the beacon %q came back as another store; it is copied anew", h.page.Beacon)
+	}
+	return nil
 }
 
 // move stores a position: the rows before it are in. A generation that has ended does not move.

@@ -81,7 +81,8 @@ func TestABeaconThatConnectsAnewIsComparedWithWhatItHad(t *testing.T) {
 				key := fmt.Sprint("k", i)
 				rows = append(rows, item(key, uint64(i), `,"Status":"Running","Settings":{"a":1.0}`), event(key, "e"+key, `,"EventType":"enqueued"`))
 			}
-			before := moved(t, b, ports.Queue, 40, rows...)
+			moved(t, b, ports.Queue, 8, rows[:16]...) // keys side by side end in any order
+			before := moved(t, b, ports.Queue, 40, rows[16:]...)
 			moved(t, b, ports.Manifest, 7, manifest("r", `,"Status":"Complete"`))
 			if n := len(b.halves[ports.Queue].page.Recent); n != recentKeys {
 				t.Fatalf("%d keys are remembered, want %d", n, recentKeys)
@@ -238,6 +239,40 @@ func TestAPositionNeverMovesOverWhatAnotherStoreTook(t *testing.T) {
 	}
 	if got := at(t, b, ports.Queue); got.StoreID == before.StoreID {
 		t.Errorf("the store was wiped and is at %v", got)
+	}
+}
+
+func TestAReadThatAnotherStoreAnswersIsNone(t *testing.T) {
+	t.Parallel()
+	v, p, b := settle(t)
+	moved(t, b, ports.Queue, 1, item("w", 1, ""))
+	v.failing("QP_GetWorkItemByHash", 1, func(w ports.Work, do act) (ports.WorkAnswer, error) {
+		p.Wipe()
+		v.join("archive", p)
+		return do(w.Settings)
+	})
+	if _, err := b.Item(within(t), "w"); ports.CodeOf(err) != ports.Unavailable {
+		t.Errorf("got %v; want unavailable, for nobody knows whether it is there", err)
+	}
+}
+
+func TestWhatIsKnownOfABeaconEndsWithItsSession(t *testing.T) {
+	t.Parallel()
+	v, p, b := settle(t)
+	rows := []ports.Row{item("w", 1, ""), event("w", "e", "")}
+	put(t, b, rows...)
+	put(t, b, rows...)
+	if upserts, looks := v.done("QP_UpsertWorkItem"), v.done("QP_GetEvents"); upserts != 1 || looks != 1 {
+		t.Errorf("%d upserts and %d looks for a repeated Put, want one each", upserts, looks)
+	}
+	v.join("archive", p)
+	seen(t, b, v)
+	put(t, b, rows...)
+	if upserts, looks := v.done("QP_UpsertWorkItem"), v.done("QP_GetEvents"); upserts != 2 || looks != 3 { // one of them compares
+		t.Errorf("%d upserts and %d looks after it connected anew, want 2 and 3", upserts, looks)
+	}
+	if n := len(p.Holds().Events["w"]); n != 1 {
+		t.Errorf("the beacon has %d events, want 1", n)
 	}
 }
 

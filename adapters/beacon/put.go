@@ -49,6 +49,7 @@ func (b *Backend) Put(ctx context.Context, batch ports.Batch) (ports.Applied, er
 	if err := h.fence(&batch); err != nil {
 		return ports.Applied{}, err
 	}
+	h.copied()
 	p := &putting{half: h, at: at, gen: gen, class: ports.ClassLive, rows: batch.Rows, errs: make([]error, len(batch.Rows))}
 	if len(batch.Rows) > fewRows {
 		p.class = ports.ClassCatchUp

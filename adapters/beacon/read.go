@@ -46,6 +46,9 @@ func (b *Backend) read(ctx context.Context, f ports.Family, ask func(at seat) er
 	if err != nil {
 		return err
 	}
+	if err := h.shows(); err != nil {
+		return err
+	}
 	err = ask(at)
 	if err == nil || ports.CodeOf(err) == ports.NotFound {
 		if moved := h.confirm(ctx, at); moved != nil {
