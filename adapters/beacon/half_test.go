@@ -242,6 +242,16 @@ func TestAPositionNeverMovesOverWhatAnotherStoreTook(t *testing.T) {
 	}
 }
 
+func TestAGenerationThatEndedDoesNotMove(t *testing.T) {
+	t.Parallel()
+	_, _, b := settle(t)
+	before := moved(t, b, ports.Queue, 1, item("w", 1, ""))
+	err := b.halves[ports.Queue].move("another", &ports.Position{Seqs: map[string]uint64{"h": 9}})
+	if ports.CodeOf(err) != ports.Conflict || ports.AsError(err).Field != ports.FieldPosition || !same(at(t, b, ports.Queue), before) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAReadThatAnotherStoreAnswersIsNone(t *testing.T) {
 	t.Parallel()
 	v, p, b := settle(t)

@@ -162,6 +162,22 @@ func TestAtABeaconWithoutGUIDsEventsAreKnownByTheirContent(t *testing.T) {
 	}
 }
 
+func TestAnEntryIsTakenForOneEventAlsoWhenItIsReadAgain(t *testing.T) {
+	t.Parallel()
+	one, two := entry{guid: "e1", content: "c"}, entry{guid: "e2", content: "c"}
+	h := &holding{}
+	h.take([]entry{{content: "c"}})
+	h.events[shownBy(h.events, one)].claimed = one.guid
+	h.take([]entry{{content: "c"}})
+	if shownBy(h.events, two) >= 0 {
+		t.Error("one entry is taken for two events")
+	}
+	h.take([]entry{{content: "c"}, {content: "c"}})
+	if first, second := shownBy(h.events, one), shownBy(h.events, two); first < 0 || second < 0 || first == second {
+		t.Errorf("the two events are at %d and %d", first, second)
+	}
+}
+
 func TestEventsOfWhichABeaconShowsNotAllAreRefusedAndNotDoubled(t *testing.T) {
 	t.Parallel()
 	v, p, b := settle(t)
