@@ -34,7 +34,7 @@ type child struct {
 
 func (c *child) makeRunner(log hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
 	c.socketDir, c.program.out.folder = socketDir, socketDir
-	return runnerOf(c.program, c.log.GetLevel())(log, cmd, socketDir)
+	return runnerOf(c.program, c.program.words.log.log.GetLevel())(log, cmd, socketDir)
 }
 
 func (c *child) pid() int {

@@ -55,7 +55,11 @@ type program struct {
 
 func newProgram(path string, spec *Spec, files pinned, log hclog.Logger) *program {
 	reader, writer := io.Pipe()
-	said := newAllowance(log)
+	voice := spec.Voice
+	if voice == nil {
+		voice = log
+	}
+	said := newAllowance(voice)
 	p := &program{path: path, args: spec.Args, memory: spec.Memory, files: files, log: log, words: &words{log: said}, handshake: reader, ended: make(chan struct{}), exited: make(chan struct{})}
 	if p.memory <= 0 {
 		p.memory = DefaultMemory

@@ -112,7 +112,7 @@ func sweep(base string) {
 			continue
 		}
 		if lock, stale := takeStale(path, info); stale {
-			killStrays(path)
+			KillStrays(path)
 			_ = os.RemoveAll(path)
 			if lock != nil {
 				_ = lock.Close() // not before: whoever makes the folder must not get it while it goes

@@ -79,8 +79,8 @@ func (c *child) end(ctx context.Context, grace time.Duration, t *timing) {
 	case <-last.C:
 		c.log.Error("a killed plugin is still there; the kernel holds it", "pid", c.pid())
 	}
-	if n := killStrays(c.socketDir); n > 0 {
-		c.log.Warn("processes of the plugin had left its group and were killed", "count", n)
+	if left := KillStrays(c.socketDir); len(left) > 0 {
+		c.log.Warn("processes of the plugin had left its group and were killed", "count", len(left), "first", left[0])
 	}
 	c.removeSocketDir()
 }

@@ -2,5 +2,5 @@
 
 package process
 
-// killStrays finds nothing here: only a plugin's process group ends with it.
-func killStrays(string) int { return 0 }
+// KillStrays finds nothing here: only a plugin's process group ends with it.
+func KillStrays(string) []string { return nil }

@@ -33,8 +33,10 @@ type bare struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	dir    string        // for its socket
-	first  chan string   // its first line on stdout; closed without one when stdout ends
-	exited chan struct{} // it is dead and its streams are read
+	line   chan string   // of its handshake on stdout; closed without one when stdout ends
+	dead   chan struct{} // state says how it ended
+	exited chan struct{} // its streams are read, too
+	state  *os.ProcessState
 	conn   *grpc.ClientConn
 	spoken wire.Version // that the handshake chose
 
@@ -52,7 +54,7 @@ func startBare(spec *process.Spec, cookie bool) (*bare, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bare{cmd: exec.Command(spec.Path, spec.Args...), dir: dir, first: make(chan string, 1), exited: make(chan struct{})}
+	b := &bare{cmd: exec.Command(spec.Path, spec.Args...), dir: dir, line: make(chan string, 1), dead: make(chan struct{}), exited: make(chan struct{})}
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.cmd.Env = environment(dir, cookie)
 	stdin, errIn := b.cmd.StdinPipe()
@@ -93,22 +95,39 @@ func offered() string {
 	return strings.Join(all, ",")
 }
 
+// trailTime is how long a dead plugin's streams may stay open: a child of its can hold them.
+const trailTime = 300 * time.Millisecond
+
 // live reads what the plugin prints until it is dead.
-func (b *bare) live(stdout, stderr io.Reader) {
+func (b *bare) live(stdout, stderr io.ReadCloser) {
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		defer close(b.first)
+		defer close(b.line)
 		all := bufio.NewReader(io.TeeReader(stdout, beginning{b, &b.stdout}))
-		if line, err := all.ReadString('\n'); err == nil {
-			b.first <- strings.TrimRight(line, "\r\n")
+		for {
+			line, err := all.ReadString('\n')
+			if err != nil {
+				break
+			}
+			if looksLikeHandshake(line) {
+				b.line <- strings.TrimRight(line, "\r\n")
+				break
+			}
 		}
 		_, _ = io.Copy(io.Discard, all)
 	})
 	reading.Go(func() { _, _ = io.Copy(beginning{b, &b.stderr}, stderr) })
+	b.state, _ = b.cmd.Process.Wait() // not of cmd, which would close the streams at once
+	close(b.dead)
+	closeStreams := func() { _, _ = stdout.Close(), stderr.Close() }
+	late := time.AfterFunc(trailTime, closeStreams)
 	reading.Wait()
-	_ = b.cmd.Wait() // ending tells how it ended
+	late.Stop()
+	closeStreams()
 	close(b.exited)
 }
+
+func looksLikeHandshake(line string) bool { return strings.Count(line, "|") >= 4 }
 
 // beginning writes the first of what it gets.
 type beginning struct {
@@ -134,7 +153,8 @@ func (b *bare) awaitEnd(limit time.Duration) bool {
 	patience := time.NewTimer(limit)
 	defer patience.Stop()
 	select {
-	case <-b.exited:
+	case <-b.dead:
+		<-b.exited
 		return true
 	case <-patience.C:
 		return false
@@ -148,7 +168,7 @@ func (b *bare) dial(socket string) error {
 	return err
 }
 
-// end kills the plugin with its children, if it is there, and clears up.
+// end kills the plugin and all that it started, if it is there, and clears up.
 func (b *bare) end() {
 	if b.conn != nil {
 		_ = b.conn.Close()
@@ -156,21 +176,27 @@ func (b *bare) end() {
 	_ = syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL)
 	_ = b.stdin.Close()
 	<-b.exited
+	process.KillStrays(b.dir)
 	_ = os.RemoveAll(b.dir)
 }
 
-// handshake waits for the first line and takes it apart.
+// handshake waits for the line and takes it apart. What stands before it has a case of its own.
 func (b *bare) handshake(ctx context.Context) (socket string, err error) {
 	select {
-	case line, printed := <-b.first:
+	case line, printed := <-b.line:
 		if !printed {
 			b.awaitEnd(time.Second)
-			return "", fmt.Errorf("its stdout ended without a line; on stderr it said %q", b.said(&b.stderr))
+			return "", fmt.Errorf("its stdout ended without a handshake such as %q; on stdout it said %q, on stderr %q", b.wanted(), b.said(&b.stdout), b.said(&b.stderr))
 		}
 		return b.checkHandshake(line)
 	case <-ctx.Done():
-		return "", fmt.Errorf("it printed no line within %s; on stderr it said %q", startLimit, b.said(&b.stderr))
+		return "", fmt.Errorf("it printed no handshake such as %q within %s; on stdout it said %q, on stderr %q", b.wanted(), startLimit, b.said(&b.stdout), b.said(&b.stderr))
 	}
+}
+
+// wanted is what a handshake looks like.
+func (b *bare) wanted() string {
+	return fmt.Sprintf("1|%d|unix|%s/NAME|grpc|", wire.ProtocolVersion, b.dir)
 }
 
 // takes notes the version that the plugin chose, if it is one that was offered.
@@ -185,11 +211,10 @@ func (b *bare) takes(version string) bool {
 }
 
 func (b *bare) checkHandshake(line string) (socket string, err error) {
-	want := fmt.Sprintf("1|%d|unix|%s/NAME|grpc|", wire.ProtocolVersion, b.dir)
 	parts := strings.Split(line, "|")
 	switch {
-	case len(parts) < 5 || parts[0] != "1":
-		return "", fmt.Errorf("the first line on stdout is %q and not a handshake such as %q; logs go to stderr", line, want)
+	case parts[0] != "1":
+		return "", fmt.Errorf("its handshake is %q; it has to be %q", line, b.wanted())
 	case !b.takes(parts[1]):
 		return "", fmt.Errorf("it takes protocol %s where the host offers %s (PLUGIN_PROTOCOL_VERSIONS)", parts[1], offered())
 	case parts[2] != "unix" || parts[4] != "grpc":

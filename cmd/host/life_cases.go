@@ -49,6 +49,7 @@ func life(spec *process.Spec, options []byte) []conformance.Case {
 		{"signals", "it ignores SIGINT and SIGTERM: the host says when to stop", s.signals},
 		{"host-gone", "it exits when its standard input ends", s.hostGone},
 		{"stop", "it exits with 0 after Drain and Shutdown of plugin.GRPCController", s.stop},
+		{"children", "it leaves no process behind when it is stopped", s.children},
 		{"tidy", "after a stop in order its socket is gone", s.tidy},
 	}
 	cases := make([]conformance.Case, len(rules))
@@ -93,20 +94,23 @@ func (s *lifeSubject) byHand(c *conformance.C) {
 	if !b.awaitEnd(startLimit) {
 		c.Fatalf("it still runs after %s", startLimit)
 	}
-	if code := b.cmd.ProcessState.ExitCode(); code != 1 {
+	if code := b.state.ExitCode(); code != 1 {
 		c.Errorf("it exited with %d", code)
 	}
 	if said := b.said(&b.stderr); !strings.Contains(strings.ToLower(said), "holdfast") {
 		c.Errorf("on stderr it says nothing of holdfast, but %q", said)
 	}
-	if line, printed := <-b.first; printed && strings.Count(line, "|") >= 4 {
+	if line, printed := <-b.line; printed {
 		c.Errorf("it printed a handshake: %q", line)
 	}
 }
 
 func (s *lifeSubject) handshake(c *conformance.C) {
 	b, _ := s.start(c)
-	b.end()
+	defer b.end()
+	if first, _, _ := strings.Cut(b.said(&b.stdout), "\n"); !looksLikeHandshake(first) {
+		c.Errorf("the first line on stdout is %q and not a handshake such as %q; logs go to stderr", first, b.wanted())
+	}
 }
 
 func (s *lifeSubject) inTime(c *conformance.C) {
@@ -168,7 +172,7 @@ func (s *lifeSubject) signals(c *conformance.C) {
 		}
 	}
 	if b.awaitEnd(signalTime) {
-		c.Fatalf("it ended: %s", b.cmd.ProcessState)
+		c.Fatalf("it ended: %s", b.state)
 	}
 	if err := b.serving(c.Ctx); err != nil {
 		c.Errorf("it does not answer any more: %v", err)
@@ -187,8 +191,16 @@ func (s *lifeSubject) hostGone(c *conformance.C) {
 func (s *lifeSubject) stop(c *conformance.C) {
 	b := s.stopped(c)
 	defer b.end()
-	if code := b.cmd.ProcessState.ExitCode(); code != 0 {
-		c.Errorf("it ended with %s", b.cmd.ProcessState)
+	if code := b.state.ExitCode(); code != 0 {
+		c.Errorf("it ended with %s", b.state)
+	}
+}
+
+func (s *lifeSubject) children(c *conformance.C) {
+	b := s.stopped(c)
+	defer b.end()
+	if left := process.KillStrays(b.dir); len(left) > 0 {
+		c.Errorf("a process that it started outlives it: %s", strings.Join(left, ", "))
 	}
 }
 

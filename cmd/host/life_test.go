@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -44,12 +45,20 @@ func serveBare() {
 	if !has("heeds") {
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
 	}
+	if has("forks") {
+		child := exec.Command("sleep", "60")
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr // so that they stay open
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+	}
 	if has("talks") {
 		fmt.Println("*** welcome ***")
 	}
 	path := filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "s")
 	if has("elsewhere") {
-		path = filepath.Join(os.TempDir(), fmt.Sprintf("hf-bare-%d", os.Getpid()))
+		path = filepath.Join(os.Args[2], strconv.Itoa(os.Getpid()))
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {
@@ -109,25 +118,31 @@ func TestEachPartOfAPluginsLifeIsJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	everything := []string{"handshake", "health", "host-gone", "in-time", "signals", "stop", "tidy"}
+	elsewhere, err := os.MkdirTemp("", "hf-bare-") // short, for sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(elsewhere) })
+	everything := []string{"children", "handshake", "health", "host-gone", "in-time", "signals", "stop", "tidy"}
 	var all sync.WaitGroup
 	for fault, want := range map[string][]string{
 		"":          nil,
 		"mute":      {"by-hand"},
 		"succeeds":  {"by-hand"},
-		"talks":     everything,
+		"talks":     {"handshake"},
+		"forks":     {"children"},
 		"elsewhere": everything,
 		"heeds":     {"signals"},
 		"stays":     {"host-gone"},
 		"small":     {"large-message"},
 		"ill":       {"health", "signals"},
-		"deaf":      {"stop", "tidy"},
-		"hangs":     {"stop", "tidy"},
+		"deaf":      {"children", "stop", "tidy"},
+		"hangs":     {"children", "stop", "tidy"},
 		"fails":     {"stop"},
 		"leaves":    {"tidy"},
 	} {
 		all.Go(func() { // they wait more than they work
-			spec := process.Spec{Path: path, Args: []string{fault}}
+			spec := process.Spec{Path: path, Args: []string{fault, elsewhere}}
 			var disks reference.Disks
 			var failed []string
 			_, err := conformance.Check(t.Context(), conformance.InProcess(func() ports.Backend { return disks.New() }), lifeTopic, func(r conformance.Result) {

@@ -64,6 +64,9 @@ func (t *tape) Configure(ctx context.Context, c ports.Configuration) error {
 
 // Put of a forgetful tape says that everything is in, and keeps nothing.
 func (t *tape) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
+	if has("crashes") {
+		os.Exit(3)
+	}
 	if has("forgets") {
 		sdk.Logger().Warn("what was that?", "rows", len(b.Rows))
 		return ports.Applied{Done: len(b.Rows)}, nil
