@@ -31,6 +31,7 @@ type Core interface {
 	Manifest(ctx context.Context, key string) core.Answer
 	Manifests(ctx context.Context, q ports.ManifestQuery) core.Answer
 	Begin(call core.Call) Promise
+	HostID() string // of the host whose history it is
 }
 
 // Promise is a write that the Door took in; Wait gives its answer and is called once.
@@ -42,6 +43,8 @@ type Promise interface {
 func Over(h *core.Host) Core { return over{h} }
 
 type over struct{ *core.Host }
+
+func (o over) HostID() string { return o.Host.Status().HostID }
 
 func (o over) Begin(call core.Call) Promise { return o.Host.Begin(call) }
 

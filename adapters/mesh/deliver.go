@@ -51,6 +51,9 @@ func withMetadata(settings, about []byte) []byte {
 // step.
 func (h *Hub) report(hash, from string, answer ports.WorkAnswer, now time.Time) verdict {
 	v := h.works.report(hash, from, answer, now)
+	if v == unknown && h.orphaned(hash, from, outcome{WorkAnswer: answer, at: now}) {
+		v = completed
+	}
 	switch v {
 	case late:
 		h.counts.late.Add(1)

@@ -28,6 +28,7 @@ type Hub struct {
 	mu       sync.Mutex
 	registry *registry
 	works    *works
+	orphans  map[string]*work // of an earlier start, by hash; nil: none are known yet, or no more
 	sockets  map[uint64]*socket
 	nextConn uint64
 	changed  chan struct{} // closed when the registry's version moves
@@ -70,13 +71,20 @@ func New(c Config) (*Hub, error) {
 // tickEvery is how often the clock is looked at.
 const tickEvery = time.Second
 
-// Run lets silent beacons go Offline, gives slots back, and records what outside callers have done, until ctx ends. Then it
+// Run lets silent beacons go Offline, gives slots back, and records what outside callers have done, also what an earlier start
+// left open, until ctx ends. Then it
 // closes every socket, answers every caller, and records what is left to record. It returns nil.
 func (h *Hub) Run(ctx context.Context) error {
 	recorded := make(chan struct{})
 	go func() {
 		h.record.run()
 		close(recorded)
+	}()
+	adopted := make(chan struct{})
+	orphanage, leave := context.WithCancel(ctx)
+	go func() {
+		h.endOrphans(orphanage)
+		close(adopted)
 	}()
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
@@ -90,6 +98,8 @@ func (h *Hub) Run(ctx context.Context) error {
 		}
 		break
 	}
+	leave()
+	<-adopted
 	h.Close()
 	h.record.close()
 	<-recorded

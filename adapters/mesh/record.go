@@ -40,9 +40,10 @@ type record struct {
 
 // recorder hands records to the Door.
 type recorder struct {
-	core Core
-	log  hclog.Logger
-	lost atomic.Int64 // records that the Door refused for good
+	core  Core
+	log   hclog.Logger
+	start string       // this start of this hub, as its items name it
+	lost  atomic.Int64 // records that the Door refused for good
 
 	mu     sync.Mutex
 	queue  []record
@@ -54,7 +55,11 @@ type recorder struct {
 }
 
 func newRecorder(c Core, log hclog.Logger) *recorder {
-	return &recorder{core: c, log: log, freed: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{})}
+	r := &recorder{core: c, log: log, freed: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{})}
+	if c != nil {
+		r.start = c.HostID() + "/" + newGUID()
+	}
+	return r
 }
 
 // keeps says whether a work is recorded. The Door has the same rule; here it keeps the others out of memory too.

@@ -250,7 +250,7 @@ func TestWithoutADoorWorkIsDoneAllTheSame(t *testing.T) {
 
 func TestAHubThatStopsWhileTheDoorIsShutSaysWhatItCouldNotRecord(t *testing.T) {
 	t.Parallel()
-	d := &door{refuse: make(chan struct{}), asked: make(chan struct{}, 1)}
+	d := &door{Core: Over(history(t)), refuse: make(chan struct{}), asked: make(chan struct{}, 1)}
 	hub, err := New(Config{Core: d, Loopback: true})
 	if err != nil {
 		t.Fatal(err)

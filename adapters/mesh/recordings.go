@@ -21,7 +21,7 @@ func (r *recorder) enqueued(w *work) {
 		return
 	}
 	item := func(settings []byte) func() []byte {
-		return func() []byte { return newObject(len(settings)+900).raw("WorkItem", w.item(settings)).done() }
+		return func() []byte { return newObject(len(settings)+900).raw("WorkItem", w.item(settings, r.start)).done() }
 	}
 	r.write(w, ports.UpsertWorkItem, int64(len(w.Settings)), item(w.Settings), item([]byte("{}")))
 	payload := newObject(200).str("Capability", w.Capability).str("Action", w.Action).number("Priority", 0).str("AffinityKey", w.affinity).done()
@@ -36,8 +36,8 @@ func (w *work) firstStatus() string {
 	return "Pending"
 }
 
-// item is the whole work item of the wire contract, D.1, as it is before it starts.
-func (w *work) item(settings []byte) []byte {
+// item is the whole work item of the wire contract, D.1, as it is before it starts. HubStart is ours, see orphans.go.
+func (w *work) item(settings []byte, start string) []byte {
 	at := isoTime(w.enqueuedAt)
 	o := newObject(len(settings)+900).str("WorkItemHash", w.Hash).str("RunHash", "").str("RunID", "").str("NodeHash", "").str("OperationHash", "").
 		str("Capability", w.Capability).str("Action", w.Action).raw("Settings", settings).str("AffinityKey", w.affinity).
@@ -48,7 +48,8 @@ func (w *work) item(settings []byte) []byte {
 	}
 	return o.boolean("CancelRequested", false).str("CancelReason", "").str("LastEventAt", at).number("QueueWaitMs", 0).number("Priority", 0).
 		raw("Health", nil).str("HealthLabel", "Unknown").str("HealthReason", "").raw("HealthComputedAt", nil).raw("Result", nil).
-		number("AttemptNumber", 0).number("MaxAttempts", 1).number("RetryBackoffMs", 5000).raw("RetryAfter", nil).raw("LastError", nil).done()
+		number("AttemptNumber", 0).number("MaxAttempts", 1).number("RetryBackoffMs", 5000).raw("RetryAfter", nil).raw("LastError", nil).
+		str("HubStart", start).done()
 }
 
 // started records that a work went out.
@@ -67,7 +68,13 @@ func (r *recorder) started(w *work, b *beacon) {
 	}
 	r.patch(w, patch.number("QueueWaitMs", waited).number("AttemptNumber", 1).done())
 	r.event(w, "dispatched", w.firstStatus(), "Running", newObject(60).number("QueueWaitMs", waited).str("Path", w.record.startPath).done())
-	attempt := newObject(300).str("WorkItemHash", w.Hash).number("AttemptNumber", 1).str("BeaconID", b.id).str("DispatchedAt", at).
+	r.attempted(w)
+}
+
+// attempted records that a beacon was given the work. A second time changes nothing.
+func (r *recorder) attempted(w *work) {
+	at := isoTime(w.sentAt)
+	attempt := newObject(300).str("WorkItemHash", w.Hash).number("AttemptNumber", 1).str("BeaconID", w.record.startedOn).str("DispatchedAt", at).
 		str("StartedAt", at).str("Outcome", "Dispatched").done()
 	r.plain(w, ports.InsertAttempt, newObject(len(attempt)).raw("Attempt", attempt).done())
 }

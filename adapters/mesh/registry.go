@@ -106,7 +106,17 @@ func (g *registry) reclaim(b *beacon, r registration) {
 
 // newID makes a BeaconID. Two names that look the same in it do not get the same one.
 func (g *registry) newID(name string, now time.Time) string {
-	folded := strings.Map(func(c rune) rune {
+	for ms := now.UnixMilli(); ; ms++ {
+		id := idOf(name) + strconv.FormatInt(ms, 10)
+		if g.byID[id] == nil {
+			return id
+		}
+	}
+}
+
+// idOf is how the BeaconIDs of a name begin, of whatever hub.
+func idOf(name string) string {
+	return "bcn-" + strings.Map(func(c rune) rune {
 		switch {
 		case c >= 'A' && c <= 'Z':
 			return c + 'a' - 'A'
@@ -114,13 +124,7 @@ func (g *registry) newID(name string, now time.Time) string {
 			return c
 		}
 		return '-'
-	}, name)
-	for ms := now.UnixMilli(); ; ms++ {
-		id := "bcn-" + folded + "-" + strconv.FormatInt(ms, 10)
-		if g.byID[id] == nil {
-			return id
-		}
-	}
+	}, name) + "-"
 }
 
 // begin starts a session.
