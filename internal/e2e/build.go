@@ -27,7 +27,9 @@ func build() (binary string, err error) {
 	}
 	buildDir = dir
 	root := filepath.Dir(strings.TrimSpace(string(mod)))
-	for out, pkg := range map[string]string{"holdfast": "./cmd/host", "plugins/" + sqlitePlugin: "./plugins/sqlite"} {
+	for out, pkg := range map[string]string{
+		"holdfast": "./cmd/host", "plugins/" + sqlitePlugin: "./plugins/sqlite", "plugins/holdfast-backend-beacon": "./plugins/beacon",
+	} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, out), pkg)
 		cmd.Dir = root
 		if text, err := cmd.CombinedOutput(); err != nil {
