@@ -89,7 +89,7 @@ func (h *Hub) statusOf(b *beacon, held int) string {
 	switch {
 	case !b.online:
 		return "Offline"
-	case held >= h.slots(b):
+	case held >= h.slots(b) || h.works.mutes(b.name):
 		return "Busy"
 	}
 	return "Online"

@@ -13,6 +13,7 @@ type berth struct {
 	session      uint64
 	conn         uint64 // the socket that is pushed to; 0: none
 	online       bool
+	muted        bool // its socket does not answer: nothing is pushed until it does
 	capabilities []string
 	said         int              // how many works it takes at a time, as it says
 	slots        int              // the same, within the limits
@@ -36,8 +37,11 @@ func newLines() (l lines) {
 
 func (b *berth) free() int { return b.slots - len(b.held) }
 
-// room says whether the beacon has a slot for a class. Catching up never takes the last one, where there are two.
+// room says whether the beacon can have work of a class now. Catching up never takes the last one, where there are two.
 func (b *berth) room(class ports.WorkClass) bool {
+	if b.muted {
+		return false
+	}
 	if class == ports.ClassCatchUp && b.slots > 1 {
 		return b.free() > 1
 	}

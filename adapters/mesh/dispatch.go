@@ -114,6 +114,8 @@ func (h *Hub) tooLate(ctx context.Context, w *work) error {
 	switch {
 	case w.state == sent:
 		return ports.Errorf(ports.Deadline, "mesh", "the beacon %q did not report within %d ms; the outcome is unknown", w.berth.name, after)
+	case w.berth != nil && w.berth.muted:
+		return ports.Errorf(ports.Deadline, "mesh", "the beacon %q did not answer within %d ms, and may be busy; it was not sent the work", w.berth.name, after)
 	case w.berth.lingering() > 0:
 		return ports.Errorf(ports.Deadline, "mesh", "the beacon %q is still busy with %d earlier works that nobody waits for any more, and had no slot free within %d ms; it was not sent the work",
 			w.berth.name, w.berth.lingering(), after)

@@ -20,14 +20,42 @@ var quick = Timing{Ping: 100 * time.Millisecond, Write: 300 * time.Millisecond, 
 
 func TestASocketThatIsHalfOpenIsFoundByItsPings(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Config{Timing: quick})
+	timing := quick
+	timing.Silence = 300 * time.Millisecond
+	s := serve(t, Config{Timing: timing})
 	b := s.beacon("worker", 2, "Shell") // a peer that does not read answers no pings
-	got := s.later(within(t, testPatience), shell("worker"))
-	if r := <-got; ports.CodeOf(r.err) != ports.BackendGone {
-		t.Errorf("got %v", r.err)
-	}
+	eventually(t, "its end", func() bool { return s.sockets() == 0 })
 	if a := s.call("GET", "/Beacon/"+b.id, nil); a.body["Status"] != "Offline" {
 		t.Errorf("it is %v", a.body["Status"])
+	}
+}
+
+// A client whose only thread is in its work answers nothing meanwhile, and reports over the socket that it had.
+func TestABeaconThatIsTooBusyToAnswerKeepsItsSocketAndGetsNoWorkMeanwhile(t *testing.T) {
+	t.Parallel()
+	timing := quick
+	timing.Silence = 200 * time.Millisecond
+	s := serve(t, Config{Timing: timing})
+	b := s.beacon("worker", 2, "Shell")
+	first := s.later(within(t, testPatience), shell("worker"))
+	hash, _ := b.work() // and from now on it does not read
+	s.muted("worker")
+	second := s.later(within(t, testPatience), shell("worker"))
+	if r := <-s.later(within(t, 3*timing.Silence), shell("worker")); ports.CodeOf(r.err) != ports.Deadline || !strings.Contains(r.err.Error(), "did not answer") {
+		t.Errorf("what could not wait: %v", r.err)
+	}
+	s.hub.tick()
+	if a := s.call("GET", "/Beacon/"+b.id, nil); a.body["Status"] != "Busy" || s.state().waiting != 1 {
+		t.Errorf("it is %s, and %d works wait", a.text, s.state().waiting)
+	}
+	b.complete(hash, map[string]any{})
+	if r := <-first; r.err != nil {
+		t.Errorf("its report: %v", r.err)
+	}
+	hash, _ = b.work()
+	b.complete(hash, map[string]any{})
+	if r := <-second; r.err != nil {
+		t.Errorf("what waited: %v", r.err)
 	}
 }
 

@@ -158,7 +158,9 @@ func (h *Hub) tick() {
 	h.step(func(now time.Time) {
 		for _, b := range h.registry.silent(now.Add(-h.timing.Silence)) {
 			for _, conn := range b.conns {
-				mute = append(mute, h.sockets[conn])
+				if !h.works.busy(b.name, conn) {
+					mute = append(mute, h.sockets[conn])
+				}
 			}
 			if b.current == 0 {
 				h.registry.offline(b)
@@ -246,9 +248,11 @@ func (h *Hub) forget(b *beacon, now time.Time) {
 	h.registry.forget(b)
 }
 
-// alive notes a sign of life of a beacon. It is called in a step.
+// alive notes a sign of life of a beacon. A poll takes the work from a socket only if that does not answer: a stock client may
+// poll for ever beside a good one. It is called in a step.
 func (h *Hub) alive(b *beacon, conn uint64, polls bool, now time.Time) {
-	if h.registry.alive(b, conn, polls, now) {
+	h.works.heard(b.name, conn)
+	if h.registry.alive(b, conn, polls && (b.current == 0 || h.works.mutes(b.name)), now) {
 		h.log.Info("a beacon is back", "beacon", b.name, "session", b.session)
 		h.resume(b, now)
 	}

@@ -38,7 +38,6 @@ type beacon struct {
 	told         seldom // in the log, that it came
 	registeredAt time.Time
 	seenAt       time.Time
-	polledAt     time.Time
 }
 
 func newRegistry(limits Limits) *registry {
@@ -160,22 +159,18 @@ func (g *registry) offline(b *beacon) {
 	g.version++
 }
 
-// pollPause is how long a beacon that polls may pause before an open socket of it takes over again.
-const pollPause = 15 * time.Second
-
 // alive notes a sign of life, over the socket conn or, with 0, over HTTP. began: the beacon has a new session, since it had been
-// Offline, or polls although a socket is taken for open, or has stopped polling and has one.
+// Offline, or polls in place of its socket, or its socket speaks again.
 func (g *registry) alive(b *beacon, conn uint64, polls bool, now time.Time) (began bool) {
 	b.seenAt = now
 	switch {
 	case polls:
-		b.polledAt = now
 		began = !b.online || b.current != 0
 		conn = 0
 	case !b.online:
 		began = true
 	default:
-		began = conn != 0 && b.current == 0 && now.Sub(b.polledAt) > pollPause
+		began = conn != 0 && b.current == 0
 	}
 	if began {
 		g.begin(b, conn)

@@ -244,15 +244,14 @@ func TestOverManyReplacedSocketsTheBeaconStaysOnTheNewest(t *testing.T) {
 
 func TestAPollerWhoseSocketIsTakenForOpenGetsItsWork(t *testing.T) {
 	t.Parallel()
-	now := newHand(noon)
-	s := serve(t, Config{Clock: now.read})
-	b := s.beacon("worker", 1, "Shell") // half open, says the poller
+	s := serve(t, Config{Timing: Timing{Ping: 50 * time.Millisecond}})
+	b := s.beacon("worker", 1, "Shell") // half open, says the poller: it answers no ping
 	register := map[string]any{"Name": "worker", "Capabilities": []string{"Shell"}, "MaxConcurrent": 1}
 	if a := s.call("POST", "/Beacon/Register", register); a.body["BeaconID"] != b.id {
 		t.Errorf("it is %s", a.text)
 	}
+	s.muted("worker")
 	poll := map[string]any{"BeaconID": b.id}
-	s.call("POST", "/Beacon/Work/Poll", poll)
 	got := s.later(within(t, testPatience), shell("worker"))
 	var item map[string]any
 	eventually(t, "work", func() bool {
@@ -263,22 +262,55 @@ func TestAPollerWhoseSocketIsTakenForOpenGetsItsWork(t *testing.T) {
 	if r := <-got; r.err != nil {
 		t.Error(r.err)
 	}
-	now.move(pollPause + time.Second) // it polls no more, and its socket lives after all
-	b.say(map[string]any{"Action": "BeaconHeartbeat", "BeaconID": b.id})
-	eventually(t, "its socket to take over", func() bool {
-		known, err := s.hub.Watch(within(t, testPatience), 0)
-		return err == nil && known.List[0].Session == 3
-	})
+	b.say(map[string]any{"Action": "BeaconHeartbeat", "BeaconID": b.id}) // and it lives after all
+	eventually(t, "its socket to take over", func() bool { return s.session("worker") == 3 })
 	got = s.later(within(t, testPatience), shell("worker"))
 	hash, _ := b.work()
 	b.complete(hash, map[string]any{})
 	if r := <-got; r.err != nil {
 		t.Error(r.err)
 	}
+	s.muted("worker")
 	s.call("POST", "/Beacon/Work/Poll", poll)
 	_ = b.conn.CloseNow() // and now it is seen
 	eventually(t, "its end", func() bool { return s.sockets() == 0 })
 	if a := s.call("GET", "/Beacon/"+b.id, nil); a.body["Status"] != "Online" {
 		t.Errorf("it is %s", a.text)
+	}
+}
+
+// muted waits until the socket of a beacon has left a ping without an answer.
+func (s *stand) muted(name string) {
+	s.t.Helper()
+	eventually(s.t, "a ping without an answer", func() (mute bool) {
+		s.hub.look(func() { mute = s.hub.works.mutes(name) })
+		return mute
+	})
+}
+
+func (s *stand) session(name string) (session uint64) {
+	s.hub.look(func() { session = s.hub.registry.byName[name].session })
+	return session
+}
+
+// A stock client that had a 401 polls for ever beside its good socket.
+func TestABeaconThatPollsBesideAGoodSocketIsPushedToAllTheSame(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Config{})
+	b := s.beacon("worker", 1, "Shell")
+	before := s.session("worker")
+	for range 3 {
+		if a := s.call("POST", "/Beacon/Work/Poll", map[string]any{"BeaconID": b.id}); a.text != `{"WorkItem":null}` {
+			t.Errorf("the poll: %d %s", a.status, a.text)
+		}
+		got := s.later(within(t, testPatience), shell("worker"))
+		hash, _ := b.work()
+		b.complete(hash, map[string]any{})
+		if r := <-got; r.err != nil {
+			t.Error(r.err)
+		}
+	}
+	if now := s.session("worker"); now != before {
+		t.Errorf("session %d became %d", before, now)
 	}
 }

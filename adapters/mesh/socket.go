@@ -206,8 +206,8 @@ func (s *socket) send(next outgoing) bool {
 	return s.conn.Write(ctx, websocket.MessageText, text) == nil
 }
 
-// askForLife pings a peer of which nothing was heard for a while, and lets it go if nothing comes. What comes in meanwhile,
-// also in the middle of a large frame, will do as well.
+// askForLife pings a peer of which nothing was heard for a while. What comes in meanwhile, also in the middle of a large frame,
+// will do as well.
 func (s *socket) askForLife() {
 	quiet := time.Since(epoch) - time.Duration(s.heard.Load())
 	if quiet < s.hub.timing.Ping || s.busy.Load() && quiet < sendGrace || !s.pinging.CompareAndSwap(false, true) {
@@ -218,13 +218,34 @@ func (s *socket) askForLife() {
 		defer s.pinging.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), s.hub.timing.Ping)
 		defer cancel()
-		if err := s.conn.Ping(ctx); err == nil {
-			s.hear()
-			s.speak(func(*beacon, time.Time) {})
-		} else if s.heard.Load() == before {
+		if err := s.conn.Ping(ctx); err != nil && (ctx.Err() == nil || !s.mayBeBusy(before)) {
 			s.end()
 		}
 	})
+}
+
+// pong is the answer to a ping, in time or late.
+func (s *socket) pong(context.Context, []byte) {
+	s.hear()
+	s.speak(func(*beacon, time.Time) {})
+}
+
+// mayBeBusy says whether a peer that did not answer may yet: one that is at a work answers nothing meanwhile where that work
+// has its only thread, and reports it over this socket afterwards; so it is let go only with its machine (see patience_linux.go).
+// One that has no work in hand is let go when it was silent for long. Until it is heard it gets no new work.
+func (s *socket) mayBeBusy(before int64) (may bool) {
+	s.hub.step(func(time.Time) {
+		if s.heard.Load() != before {
+			may = true
+			return
+		}
+		may = time.Since(epoch)-time.Duration(before) < s.hub.timing.Silence
+		if b := s.hub.registry.byConn[s.id]; b != nil {
+			s.hub.works.mute(b.name, s.id)
+			may = may || s.hub.works.busy(b.name, s.id)
+		}
+	})
+	return may
 }
 
 // closeWith closes with a code, behind what stands in the outbox; the peer has a moment to answer.

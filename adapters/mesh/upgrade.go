@@ -45,10 +45,11 @@ func (h *Hub) upgrade(w http.ResponseWriter, r *http.Request) {
 		delete(h.sockets, s.id)
 	})
 	under := &hijacked{ResponseWriter: w}
-	conn, err := websocket.Accept(under, r, nil)
+	conn, err := websocket.Accept(under, r, &websocket.AcceptOptions{OnPongReceived: s.pong})
 	if err != nil {
 		return // it answered
 	}
+	dropDead(under.conn, h.timing.Silence)
 	conn.SetReadLimit(-1) // a frame that passes ours is refused without closing
 	s.hear()
 	s.mu.Lock()

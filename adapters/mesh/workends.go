@@ -100,6 +100,7 @@ func (m *works) join(name string, session, conn uint64, capabilities []string, s
 	}
 	m.offer(b, capabilities)
 	b.said = max(1, slots)
+	b.muted = false
 	b.session, b.conn, b.online, b.slots = session, conn, true, min(b.said, m.limits.Slots)
 	m.fill(b)
 }
@@ -233,6 +234,39 @@ func (m *works) leave(name string, now time.Time) {
 	}
 	m.refuseWaiting(b, now, true)
 	delete(m.berths, name)
+}
+
+// mute says that the socket of a beacon does not answer; what waits goes on waiting, or to another beacon.
+func (m *works) mute(name string, conn uint64) {
+	if b := m.berths[name]; b != nil && b.conn == conn {
+		b.muted = true
+	}
+}
+
+// heard says that the socket of a beacon has spoken.
+func (m *works) heard(name string, conn uint64) {
+	if b := m.berths[name]; b != nil && b.muted && b.conn == conn {
+		b.muted = false
+		m.fill(b)
+	}
+}
+
+// busy says whether a beacon has works that went out over a socket.
+func (m *works) busy(name string, conn uint64) bool {
+	if b := m.berths[name]; b != nil {
+		for _, w := range b.held {
+			if w.conn == conn && w.state != handed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mutes says whether a beacon has a socket that does not answer.
+func (m *works) mutes(name string) bool {
+	b := m.berths[name]
+	return b != nil && b.muted
 }
 
 // ordered are works in the order in which they came, or the other way round: what goes back to the front of a line goes

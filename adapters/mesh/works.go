@@ -262,7 +262,9 @@ func (m *works) poll(name string, now time.Time) *work {
 	if b == nil {
 		return nil
 	}
-	m.hasRoom(b, now)
+	if b.conn == 0 { // with a socket it may be another program of the same name
+		m.hasRoom(b, now)
+	}
 	w := m.next(b)
 	if w == nil {
 		return nil
