@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"holdfast/ports"
 )
 
@@ -60,13 +62,39 @@ func (h *Hub) heartbeat(c *call) {
 	send(c.w, http.StatusOK, record)
 }
 
+// goodbyeTwice is how long after the goodbye over its socket a stock client may say it over HTTP again.
+const goodbyeTwice = 15 * time.Second
+
+// goodbye lets a beacon go that said so over the socket conn or, with 0, over HTTP. Of several programs with one Name, as in a
+// rolling restart, only the one that says it goes. It is called in a step.
+func (h *Hub) goodbye(b *beacon, conn uint64, now time.Time) {
+	another := len(b.conns) > 1
+	if conn == 0 {
+		another = another || len(b.conns) > 0 && now.Sub(b.leftAt) < goodbyeTwice
+	}
+	h.log.Info("a beacon says goodbye", "beacon", b.name, "another of its name stays", another)
+	switch {
+	case another && conn != 0:
+		b.leftAt = now
+		h.lost(conn, now)
+		return
+	case another:
+		return
+	}
+	for _, open := range b.conns {
+		if open != conn { // its client connects again, for it did not say that it goes
+			h.sockets[open].letGo(websocket.StatusGoingAway)
+		}
+	}
+	h.forget(b, now)
+}
+
 func (h *Hub) deregister(c *call) {
 	known := false
 	h.step(func(now time.Time) {
 		if b := h.registry.byID[c.key]; b != nil {
 			known = true
-			h.log.Info("a beacon says goodbye", "beacon", b.name)
-			h.forget(b, now)
+			h.goodbye(b, 0, now)
 		}
 	})
 	if !known {

@@ -62,8 +62,7 @@ func (s *socket) frame(text []byte) error {
 		s.uploads = f.hash
 	case "Deregister":
 		s.speak(func(b *beacon, now time.Time) {
-			s.hub.log.Info("a beacon says goodbye", "beacon", b.name)
-			s.hub.forget(b, now)
+			s.hub.goodbye(b, s.id, now)
 			s.put(outgoing{text: []byte(`{"EventType":"Deregistered"}`)})
 		})
 	case "Subscribe", "QueueSubscribe":

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"holdfast/ports"
 )
 
@@ -226,7 +228,42 @@ func TestABeaconThatSaysGoodbyeIsForgotten(t *testing.T) {
 		if a := s.call("DELETE", "/Beacon/"+b.id, nil); a.status != 404 {
 			t.Errorf("%s: a second goodbye: %d %s", name, a.status, a.text)
 		}
-		b.register(name, 1, "Shell") // over the socket that it still has
+		if name == "over its socket" {
+			b.register(name, 1, "Shell") // over the socket that it still has
+		} else if _, err := b.hear(); websocket.CloseStatus(err) != websocket.StatusGoingAway { // so that its client connects again
+			t.Errorf("%s: its socket: %v", name, err)
+		}
+	}
+}
+
+// In a rolling restart the older process says goodbye when the newer one is at work already, over both transports.
+func TestTheGoodbyeOfAnOlderProgramLeavesItsSuccessorAndItsWork(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Config{})
+	older := s.beacon("worker", 1, "Shell")
+	newer := s.beacon("worker", 1, "Shell")
+	got := s.later(within(t, testPatience), shell("worker"))
+	hash, _ := newer.work()
+	if a := s.call("DELETE", "/Beacon/"+older.id, nil); a.status != 200 { // it may be heard first
+		t.Errorf("got %d %s", a.status, a.text)
+	}
+	older.say(map[string]any{"Action": "Deregister", "BeaconID": older.id})
+	older.expect("Deregistered")
+	_ = older.conn.CloseNow()
+	if a := s.call("DELETE", "/Beacon/"+older.id, nil); a.status != 200 || a.body["Status"] != "Deregistered" {
+		t.Errorf("got %d %s", a.status, a.text)
+	}
+	newer.complete(hash, map[string]any{})
+	if r := <-got; r.err != nil {
+		t.Errorf("its work: %v", r.err)
+	}
+	if a := s.call("GET", "/Beacon/"+newer.id, nil); a.body["Status"] != "Online" {
+		t.Errorf("the successor is %d %s", a.status, a.text)
+	}
+	newer.say(map[string]any{"Action": "Deregister", "BeaconID": newer.id})
+	newer.expect("Deregistered")
+	if a := s.call("GET", "/Beacon/"+newer.id, nil); a.status != 404 {
+		t.Errorf("after its own goodbye it is %d %s", a.status, a.text)
 	}
 }
 

@@ -38,6 +38,7 @@ type beacon struct {
 	told         seldom // in the log, that it came
 	registeredAt time.Time
 	seenAt       time.Time
+	leftAt       time.Time // one of several sockets said goodbye
 }
 
 func newRegistry(limits Limits) *registry {
