@@ -110,7 +110,7 @@ func (s *socket) register(text []byte) error {
 		})
 	}
 	if err != nil {
-		s.hub.warn("a beacon was rejected", "beacon", printable(r.name), "reason", err)
+		s.hub.warn(printable(r.name), "a beacon was rejected", "beacon", printable(r.name), "reason", err)
 		s.put(outgoing{text: newObject(200).str("EventType", "BeaconRejected").str("Reason", err.Error()).str("Code", string(ports.CodeOf(err))).done()})
 		s.closeWith(rejected)
 	}

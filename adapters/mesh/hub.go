@@ -34,7 +34,7 @@ type Hub struct {
 	changed  chan struct{} // closed when the registry's version moves
 	version  uint64        // the one that was told
 	closed   bool
-	warns    seldom // of what a peer could cause without end
+	warns    warnings
 
 	closing chan struct{}
 	ended   sync.WaitGroup // of sockets
@@ -201,8 +201,8 @@ func (h *Hub) join(r registration, conn uint64, session string, now time.Time, w
 	before := uint64(0)
 	if known := h.registry.byName[r.name]; known != nil {
 		before = known.session
-		if conn != 0 && known.hostID != r.hostID && known.current != 0 && known.current != conn && h.warns.pass(now) {
-			h.log.Warn("two hosts use one beacon name; the newer one gets the work", "beacon", r.name, "older", printable(known.hostID), "newer", printable(r.hostID))
+		if conn != 0 && known.hostID != r.hostID && known.current != 0 && known.current != conn {
+			h.warnNow(now, r.name, "two hosts use one beacon name; the newer one gets the work", "beacon", r.name, "older", printable(known.hostID), "newer", printable(r.hostID))
 		}
 	}
 	b, dropped, err := h.registry.register(r, conn, session, now)
@@ -258,11 +258,17 @@ func (h *Hub) alive(b *beacon, conn uint64, polls bool, now time.Time) {
 	}
 }
 
-// warn logs what a peer could cause without end, now and then.
-func (h *Hub) warn(message string, details ...any) {
-	pass := false
-	h.look(func() { pass = h.warns.pass(h.clock()) })
-	if pass {
+// warn logs what a peer could cause without end, now and then for each subject.
+func (h *Hub) warn(subject, message string, details ...any) {
+	h.look(func() { h.warnNow(h.clock(), subject, message, details...) })
+}
+
+// warnNow is warn in a step.
+func (h *Hub) warnNow(now time.Time, subject, message string, details ...any) {
+	if left, pass := h.warns.pass(message, subject, now); pass {
+		if left > 0 {
+			details = append(details, "left out before", left)
+		}
 		h.log.Warn(message, details...)
 	}
 }

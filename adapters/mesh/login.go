@@ -33,7 +33,7 @@ func (h *Hub) authenticate(c *call) {
 	switch {
 	case ports.CodeOf(err) == ports.Unauthorized:
 		if h.access.secured {
-			h.warn("a login failed", "user", printable(user), "from", c.r.RemoteAddr)
+			h.warn(printable(user), "a login failed", "user", printable(user), "from", c.r.RemoteAddr)
 		}
 		send(c.w, http.StatusOK, newObject(100).boolean("LoggedIn", false).str("Error", ports.AsError(err).Message).done())
 		return

@@ -1,6 +1,9 @@
 package mesh
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // seldom lets one message pass in a while, where a peer could cause any number of them.
 type seldom struct{ last time.Time }
@@ -14,6 +17,41 @@ func (s *seldom) pass(now time.Time) bool {
 }
 
 const seldomEvery = 10 * time.Second
+
+// warnings lets the same message about the same subject pass in a while. Peers choose subjects, so they are kept for that while
+// only, and so many; beyond them all subjects of a message count as one.
+type warnings map[[2]string]*warned
+
+type warned struct {
+	seldom
+	left int // that did not pass since the last one that did
+}
+
+// maxSubjects is how many subjects are told apart within seldomEvery.
+const maxSubjects = 100
+
+func (w *warnings) pass(message, subject string, now time.Time) (left int, pass bool) {
+	key := [2]string{message, subject}
+	if (*w)[key] == nil && len(*w) >= maxSubjects {
+		maps.DeleteFunc(*w, func(_ [2]string, old *warned) bool { return now.Sub(old.last) >= seldomEvery })
+		if len(*w) >= maxSubjects {
+			key[1] = ""
+		}
+	}
+	if *w == nil {
+		*w = warnings{}
+	}
+	if (*w)[key] == nil {
+		(*w)[key] = &warned{}
+	}
+	about := (*w)[key]
+	if !about.seldom.pass(now) {
+		about.left++
+		return 0, false
+	}
+	left, about.left = about.left, 0
+	return left, true
+}
 
 // Status is what a hub tells an operator.
 type Status struct {
