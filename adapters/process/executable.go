@@ -60,6 +60,12 @@ func findExecutable(path string) (string, error) {
 	return path, nil
 }
 
+// isFile says whether an argument is a file, which is the plugin itself where an interpreter runs it.
+func isFile(arg string) bool {
+	info, err := os.Stat(arg)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // explainStart says why the system did not start a file.
 func explainStart(path string, err error) error {
 	if known, told := errors.AsType[*ports.Error](err); told {

@@ -78,12 +78,22 @@ func seeMore(p *program, at step, said []string) string {
 	case at != handshaking:
 		return "; it said nothing on stderr, where it should say why"
 	}
-	byHand := append([]string{wire.CookieKey + "=" + wire.CookieValue, p.path}, p.args...)
-	return "; it said nothing on stderr, start it by hand: " + strings.Join(byHand, " ")
+	return "; it said nothing on stderr, start it by hand: " + wire.CookieKey + "=" + wire.CookieValue + " " + strings.Join(append([]string{p.path}, p.args...), " ")
 }
 
 func about(p *program, code ports.Code, message string) *ports.Error {
-	return &ports.Error{Code: code, Message: p.path + " " + message}
+	return &ports.Error{Code: code, Message: p.name() + " " + message}
+}
+
+// name is what people call the program: its path, and the script that an interpreter runs.
+func (p *program) name() string {
+	name := p.path
+	for _, arg := range p.args {
+		if isFile(arg) {
+			name += " " + arg
+		}
+	}
+	return name
 }
 
 // obituary is an error with the last lines of the plugin that is meant.

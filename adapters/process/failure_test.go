@@ -150,6 +150,20 @@ func orphanELF() string {
 	return string(head) + loader
 }
 
+func TestAScriptIsNamedWithItsInterpreter(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "plugin.sh")
+	if err := os.WriteFile(script, []byte("echo torn >&2\nexit 3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	spec := specOf(t, hclog.NewNullLogger())
+	spec.Path, spec.Args = "/bin/sh", []string{"-e", script}
+	_, err := launch(t.Context(), &spec, spec.Logger, &quick, func(step) {})
+	if want := "/bin/sh " + script + " exited with code 3 before its handshake; its last lines:\n  torn"; err == nil || err.Error() != want {
+		t.Errorf("it says:\n%v\nand not:\n%s", err, want)
+	}
+}
+
 func TestAPluginOfAnotherKindIsRefused(t *testing.T) {
 	t.Parallel()
 	spec := specOf(t, hclog.NewNullLogger())
