@@ -5,6 +5,7 @@ package process
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,13 +88,8 @@ func about(p *program, code ports.Code, message string) *ports.Error {
 
 // name is what people call the program: its path, and the script that an interpreter runs.
 func (p *program) name() string {
-	name := p.path
-	for _, arg := range p.args {
-		if isFile(arg) {
-			name += " " + arg
-		}
-	}
-	return name
+	scripts := slices.DeleteFunc(slices.Clone(p.args), func(arg string) bool { return !isFile(arg) })
+	return strings.Join(append([]string{p.path}, scripts...), " ")
 }
 
 // obituary is an error with the last lines of the plugin that is meant.
