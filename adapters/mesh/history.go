@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"strconv"
 
@@ -56,13 +57,39 @@ func (h *Hub) queue(c *call) {
 		limit = min(n, maxQueue)
 	}
 	items := h.liveItems(query.Get("bucket"), limit)
-	history := []byte(nil)
+	history, cut := []byte(nil), false
 	if query.Get("include") == "history" && h.core != nil {
-		if a := h.core.Items(c.r.Context(), ports.ItemQuery{Desc: true, Limit: queueHistory, Bodies: true}); a.Success() {
-			history = listOf(a)
-		}
+		history, cut = h.newest(c.r.Context(), queueHistory)
 	}
-	send(c.w, http.StatusOK, newObject(len(history)+1000).raw("Summary", h.summary()).raw("Items", jsonList(items)).raw("History", history).done())
+	o := newObject(len(history)+1000).raw("Summary", h.summary()).raw("Items", jsonList(items)).raw("History", history)
+	if cut {
+		o.boolean("HistoryTruncated", true)
+	}
+	send(c.w, http.StatusOK, o.done())
+}
+
+// newest are the newest items of the history; nil when it cannot be read. Those of the first page are whole. A page ends at a
+// size too, and one large result may fill it; the rest come without Settings and Result, so that they come at all. cut says
+// that some could not be read.
+func (h *Hub) newest(ctx context.Context, most int) (list []byte, cut bool) {
+	var items [][]byte
+	q := ports.ItemQuery{Desc: true, Limit: most, Bodies: true}
+	for q.Limit > 0 {
+		a := h.core.Items(ctx, q)
+		if !a.Success() {
+			if items == nil {
+				return nil, false
+			}
+			return jsonList(items), true
+		}
+		_ = ports.ScanItems(listOf(a), func(item []byte) { items = append(items, item) }) // it comes from the core
+		var err error
+		if q.After, err = ports.ParseCursor(a.Cursor); err != nil || q.After == nil {
+			break
+		}
+		q.Limit, q.Bodies = most-len(items), false
+	}
+	return jsonList(items), false
 }
 
 // summary counts what is underway.
