@@ -3,6 +3,7 @@ package mesh
 import (
 	"container/list"
 	"slices"
+	"time"
 
 	"holdfast/ports"
 )
@@ -13,7 +14,8 @@ type berth struct {
 	session      uint64
 	conn         uint64 // the socket that is pushed to; 0: none
 	online       bool
-	muted        bool // its socket does not answer: nothing is pushed until it does
+	awayAt       time.Time // since when it is not
+	muted        bool      // its socket does not answer: nothing is pushed until it does
 	capabilities []string
 	said         int              // how many works it takes at a time, as it says
 	slots        int              // the same, within the limits

@@ -3,6 +3,8 @@ package mesh
 import (
 	"slices"
 	"time"
+
+	"holdfast/ports"
 )
 
 // How slots come back. A stock beacon reports exactly once what it does, and drops without a word what it is pushed while it has
@@ -71,8 +73,34 @@ func (m *works) pass(now time.Time) {
 			}
 			b.astray = append(b.astray, w.Hash)
 			m.astray[w.Hash] = b
-			m.trust(b, b.slots) // it can be at no more
+			m.trust(b, b.slots, now) // it can be at no more
 			m.vacate(w)
+		}
+	}
+	m.passHope(now)
+}
+
+// passHope ends works whose callers would wait for nothing until their deadline: the beacon is away for long, or is known to be
+// at them no more.
+func (m *works) passHope(now time.Time) {
+	for _, w := range m.live {
+		if w.state != sent {
+			continue
+		}
+		b, why := w.berth, ""
+		switch {
+		case !w.hopeless.IsZero() && !now.Before(w.hopeless):
+			why = "has room for other work, and never reported this one"
+		case !b.online && !now.Before(b.awayAt.Add(m.timing.Silence)):
+			why = "went away, and did not come back with a report within " + m.timing.Silence.String()
+		default:
+			continue
+		}
+		m.answer(w, outcome{err: ports.Errorf(ports.BackendGone, "mesh", "the beacon %q %s; the outcome is unknown", b.name, why), at: now})
+		if b.held[w.Hash] != nil {
+			m.release(w)
+		} else {
+			m.end(w)
 		}
 	}
 }
@@ -81,7 +109,7 @@ func (m *works) pass(now time.Time) {
 // was lost, one that nobody waits for before one that somebody does. What went out within the grace does not count: its poll
 // may still be under way.
 func (m *works) hasRoom(b *berth, now time.Time) {
-	m.trust(b, b.said-1)
+	m.trust(b, b.said-1, now)
 	if len(b.held) < b.said {
 		return
 	}
@@ -91,14 +119,22 @@ func (m *works) hasRoom(b *berth, now time.Time) {
 			lost = w
 		}
 	}
-	if lost != nil {
-		m.vacate(lost)
+	if lost == nil {
+		return
 	}
+	if b.said == 1 { // it cannot be another one; its report may have been overtaken
+		lost.hopeless = now.Add(m.timing.Grace)
+	}
+	m.vacate(lost)
 }
 
-// trust says that a beacon is at no more than so many of the works whose slots came back without a word: the newest of them.
-func (m *works) trust(b *berth, most int) {
+// trust says that a beacon is at no more than so many of the works whose slots came back without a word: the newest of them. If
+// it is at none, who still waits for one waits in vain.
+func (m *works) trust(b *berth, most int, now time.Time) {
 	for len(b.astray) > most {
+		if w := m.live[b.astray[0]]; w != nil && most == 0 {
+			w.hopeless = now.Add(m.timing.Grace)
+		}
 		delete(m.astray, b.astray[0])
 		b.astray = b.astray[1:]
 	}

@@ -139,7 +139,7 @@ func TestAPollSaysThatASlotIsFree(t *testing.T) {
 	}
 }
 
-func TestAPollThatLostItsAnswerGivesTheSlotBackAndItsCallerWaitsOn(t *testing.T) {
+func TestAPollThatLostItsAnswerGivesTheSlotBack(t *testing.T) {
 	t.Parallel()
 	f := newFloor(t)
 	f.join("b", 1, 0, []string{"Shell"}, 1)
@@ -151,9 +151,35 @@ func TestAPollThatLostItsAnswerGivesTheSlotBackAndItsCallerWaitsOn(t *testing.T)
 	if f.poll("b", f.now) != next || lost.state != sent {
 		t.Fatalf("the first is %s, the next %s", stateNames[lost.state], stateNames[next.state])
 	}
-	f.giveUp(lost, tooLong, f.now)
-	if lost.state != done {
-		t.Errorf("in the end it is %s", stateNames[lost.state])
+	f.wait(grace) // a report that the poll has overtaken would be here
+	if lost.state != done || ports.CodeOf(lost.answer.err) != ports.BackendGone || f.answered[lost] != 1 {
+		t.Errorf("in the end it is %s, %v", stateNames[lost.state], lost.answer.err)
+	}
+}
+
+// A beacon that was killed comes back with nothing in hand; its next report shows that.
+func TestWhoWaitsForAWorkOfAKilledBeaconIsToldSoonAfterItWorksAgain(t *testing.T) {
+	t.Parallel()
+	f := newFloor(t)
+	f.join("b", 1, 7, []string{"Shell"}, 1)
+	w := about("b", ports.ClassLive)
+	w.patient = true
+	lost := f.dispatch(w)
+	f.sendAll()
+	f.broke("b", 7, f.now)
+	f.silent("b", f.now)
+	f.wait(time.Second)
+	f.join("b", 2, 8, []string{"Shell"}, 1)
+	f.wait(usual.Silence)
+	if lost.state != sent {
+		t.Fatal("the beacon may be at it all the same, and it is ended")
+	}
+	next := f.dispatch(about("b", ports.ClassLive))
+	f.sendAll()
+	f.report(next.Hash, "b", ports.WorkAnswer{}, f.now)
+	f.wait(grace)
+	if lost.state != done || ports.CodeOf(lost.answer.err) != ports.BackendGone {
+		t.Errorf("it is %s, %v", stateNames[lost.state], lost.answer.err)
 	}
 }
 

@@ -30,7 +30,7 @@ func (m *works) report(hash, from string, answer ports.WorkAnswer, now time.Time
 		return unknown
 	}
 	if w.doubtful { // there was room for it
-		m.trust(w.berth, w.berth.slots-1)
+		m.trust(w.berth, w.berth.slots-1, now)
 	}
 	if w.state == lingering {
 		m.release(w)
@@ -169,6 +169,9 @@ func (m *works) silent(name string, now time.Time) {
 	if b == nil {
 		return
 	}
+	if b.online {
+		b.awayAt = now
+	}
 	b.online, b.conn = false, 0
 	for _, w := range ordered(b.held, true) {
 		m.lose(w, now, ports.Errorf(ports.BackendGone, "mesh", "the beacon %q went silent before it reported; the outcome is unknown", name))
@@ -220,7 +223,7 @@ func (m *works) leave(name string, now time.Time) {
 	b.online, b.conn = false, 0
 	m.withdraw(b)
 	b.capabilities = nil
-	m.trust(b, 0)
+	m.trust(b, 0, now)
 	for _, w := range ordered(b.held, true) {
 		if w.state == handed {
 			m.lose(w, now, nil)

@@ -64,6 +64,7 @@ type work struct {
 	session    uint64    // over which it was handed out
 	conn       uint64    // the socket of it; 0 for a poller
 	until      time.Time // when its slot is given back without a report; zero: not
+	hopeless   time.Time // when its caller is told that no report will come; zero: not
 	doubtful   bool      // its beacon may have had no room for it, and may have dropped it
 	progress   json.RawMessage
 	heardAt    time.Time     // of the last word about progress

@@ -106,6 +106,10 @@ func TestAWorkEndsAsItsTableSays(t *testing.T) {
 			f.now = f.now.Add(grace)
 			f.pass(f.now)
 		},
+		"silent for long": func(f *floor, w *work) {
+			f.silent("b", f.now)
+			f.wait(usual.Silence)
+		},
 		"a day": func(f *floor, w *work) {
 			f.now = f.now.Add(usual.Linger)
 			f.pass(f.now)
@@ -148,6 +152,8 @@ func TestAWorkEndsAsItsTableSays(t *testing.T) {
 		{"", "lingering", "a day", "done deadline 0"},
 		{"", "sent", "a day", "sent - 1"},
 		{"patient", "sent", "broke, and grace", "sent - 0"},
+		{"patient", "sent", "silent for long", "done backend_gone 0"},
+		{"patient", "waiting", "silent for long", "waiting - 0"},
 	} {
 		t.Run(strings.TrimSpace(row.in+" "+row.state+" "+row.event), func(t *testing.T) {
 			t.Parallel()
