@@ -31,6 +31,7 @@ const (
 
 // record is one write that waits for the Door.
 type record struct {
+	hash    string // of the work
 	action  ports.Action
 	build   func() []byte // its Settings
 	without func() []byte // the same without what the caller or the beacon said, should the Door refuse that; nil: no use
@@ -191,12 +192,12 @@ func (r *recorder) hand(batch []record) int {
 		}
 		if again := batch[i].without; again != nil {
 			if answer = r.begin(&batch[i], again()).Wait(ctx); !answer.Failed() {
-				r.log.Warn("what a work said cannot be kept; the rest of it is recorded", "action", batch[i].action)
+				r.log.Warn("what a work said cannot be kept; the rest of it is recorded", "work", batch[i].hash, "action", batch[i].action)
 				continue
 			}
 		}
 		r.lost.Add(1)
-		r.log.Warn("a work could not be recorded", "action", batch[i].action, "error", answer.Err)
+		r.log.Warn("a work could not be recorded", "work", batch[i].hash, "action", batch[i].action, "error", answer.Err)
 	}
 	return len(batch)
 }

@@ -88,6 +88,12 @@ func TestWhatAnOutsideCallerHasDoneIsRecordedFromItsStartToItsEnd(t *testing.T) 
 		if got := kinds(t, host, hash); !slices.Equal(got, want) {
 			t.Errorf("%s: the events are %v", c.name, got)
 		}
+		times := []any{row["EnqueuedAt"], row["DispatchedAt"], row["CompletedAt"]}
+		for i, e := range rows(t, host.Events(context.Background(), ports.EventQuery{Key: hash, Limit: 10})) {
+			if e["EmittedAt"] != times[i] {
+				t.Errorf("%s: the event %v was emitted at %v, not at %v", c.name, e["EventType"], e["EmittedAt"], times[i])
+			}
+		}
 		attempts := rows(t, host.Attempts(context.Background(), ports.AttemptQuery{Key: hash, Limit: 10}))
 		if len(attempts) != 1 || attempts[0]["Outcome"] != c.outcome || attempts[0]["BeaconID"] != b.id {
 			t.Errorf("%s: the attempts are %v", c.name, attempts)
@@ -168,7 +174,8 @@ func TestACallerThatGoesAwayTakesBackWhatHadNotStarted(t *testing.T) {
 func TestAResultThatHistoryCannotHoldLosesOnlyItself(t *testing.T) {
 	t.Parallel()
 	host := history(t)
-	s := serve(t, Config{Core: Over(host)})
+	var log logged
+	s := serve(t, Config{Core: Over(host), Logger: log.logger()})
 	b := s.beacon("worker", 1, "Shell")
 	got := s.dispatched(map[string]any{"Capability": "Shell"})
 	hash, _ := b.work()
@@ -178,8 +185,11 @@ func TestAResultThatHistoryCannotHoldLosesOnlyItself(t *testing.T) {
 		t.Errorf("the caller got %d", a.status)
 	}
 	s.recorded()
-	if a := host.Item(context.Background(), hash); !strings.Contains(string(a.Value), `"Status":"Complete"`) {
+	if a := host.Item(context.Background(), hash); !strings.Contains(string(a.Value), `"Status":"Complete"`) || !strings.Contains(string(a.Value), `"Result":{"Omitted":"`) {
 		t.Errorf("it is %s", a.Value)
+	}
+	if !strings.Contains(log.String(), "cannot be kept; the rest of it is recorded: work="+hash) {
+		t.Errorf("the log does not name it: %s", log.String())
 	}
 	if got := kinds(t, host, hash); !slices.Equal(got, []string{"enqueued", "dispatched", "completed"}) {
 		t.Errorf("its events are %v", got)

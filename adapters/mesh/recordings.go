@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"strconv"
 	"time"
 
 	"holdfast/ports"
@@ -23,9 +24,9 @@ func (r *recorder) enqueued(w *work) {
 	item := func(settings []byte) func() []byte {
 		return func() []byte { return newObject(len(settings)+900).raw("WorkItem", w.item(settings, r.start)).done() }
 	}
-	r.write(w, ports.UpsertWorkItem, int64(len(w.Settings)), item(w.Settings), item([]byte("{}")))
+	r.write(w, ports.UpsertWorkItem, int64(len(w.Settings)), item(w.Settings), item(omitted(len(w.Settings))))
 	payload := newObject(200).str("Capability", w.Capability).str("Action", w.Action).number("Priority", 0).str("AffinityKey", w.affinity).done()
-	r.event(w, "enqueued", "", w.firstStatus(), payload)
+	r.event(w, w.enqueuedAt, "enqueued", "", w.firstStatus(), payload)
 }
 
 // firstStatus is an item's status before it starts.
@@ -67,7 +68,7 @@ func (r *recorder) started(w *work, b *beacon) {
 		patch.str(name, at)
 	}
 	r.patch(w, patch.number("QueueWaitMs", waited).number("AttemptNumber", 1).done())
-	r.event(w, "dispatched", w.firstStatus(), "Running", newObject(60).number("QueueWaitMs", waited).str("Path", w.record.startPath).done())
+	r.event(w, w.sentAt, "dispatched", w.firstStatus(), "Running", newObject(60).number("QueueWaitMs", waited).str("Path", w.record.startPath).done())
 	r.attempted(w)
 }
 
@@ -103,13 +104,13 @@ func (r *recorder) finished(w *work) {
 	switch {
 	case code == ports.Canceled && w.record.startedOn == "":
 		r.patch(w, newObject(300).str("Status", "Canceled").str("CanceledAt", at).str("CancelReason", problem).str("LastEventAt", at).done())
-		r.event(w, "canceled", from, "Canceled", newObject(100).str("Reason", problem).done())
+		r.event(w, o.at, "canceled", from, "Canceled", newObject(100).str("Reason", problem).done())
 		return
 	case problem == "":
 		r.ended(w, "Complete", at, "", func() []byte {
 			return newObject(len(o.Outputs)+100).raw("Outputs", o.Outputs).strs("Log", o.Log).done()
 		})
-		r.event(w, "completed", from, "Complete", newObject(40).number("DurationMs", took.Milliseconds()).done())
+		r.event(w, o.at, "completed", from, "Complete", newObject(40).number("DurationMs", took.Milliseconds()).done())
 		r.outcome(w, "Complete", at, took, "")
 		return
 	}
@@ -120,7 +121,7 @@ func (r *recorder) finished(w *work) {
 	r.ended(w, status, at, problem, func() []byte {
 		return newObject(len(problem)+100).str("Error", problem).strs("Log", o.Log).done()
 	})
-	r.event(w, "failed", from, status, newObject(len(problem)+60).str("Error", problem).number("DurationMs", took.Milliseconds()).done())
+	r.event(w, o.at, "failed", from, status, newObject(len(problem)+60).str("Error", problem).number("DurationMs", took.Milliseconds()).done())
 	r.outcome(w, status, at, took, problem)
 }
 
@@ -136,7 +137,12 @@ func (r *recorder) ended(w *work, status, at, problem string, result func() []by
 			return newObject(len(text)+500).str("WorkItemHash", w.Hash).raw("Patch", o.raw("Result", text).done()).done()
 		}
 	}
-	r.write(w, ports.UpdateWorkItem, int64(len(w.answer.Outputs)), patch(result), patch(func() []byte { return []byte(`{}`) }))
+	r.write(w, ports.UpdateWorkItem, int64(len(w.answer.Outputs)), patch(result), patch(func() []byte { return omitted(len(result())) }))
+}
+
+// omitted stands for what a caller or a beacon said and the history cannot hold.
+func omitted(size int) []byte {
+	return newObject(80).str("Omitted", strconv.Itoa(size)+" bytes that the history cannot hold").done()
 }
 
 // outcome records how the attempt ended, which there is only when the work had started.
@@ -158,9 +164,9 @@ func (r *recorder) patch(w *work, patch []byte) {
 }
 
 // event records an event of a work. It has its GUID from here, so that it is known again when it is handed over twice.
-func (r *recorder) event(w *work, kind, from, to string, payload []byte) {
+func (r *recorder) event(w *work, at time.Time, kind, from, to string, payload []byte) {
 	o := newObject(len(payload)+400).str("EventGUID", newGUID()).str("WorkItemHash", w.Hash).str("RunID", "").str("EventType", kind).
-		str("FromStatus", from).str("ToStatus", to)
+		str("EmittedAt", isoTime(at)).str("FromStatus", from).str("ToStatus", to)
 	if w.record.startedOn != "" {
 		o.str("BeaconID", w.record.startedOn)
 	}
@@ -174,5 +180,5 @@ func (r *recorder) plain(w *work, action ports.Action, settings []byte) {
 }
 
 func (r *recorder) write(w *work, action ports.Action, size int64, build, without func() []byte) {
-	r.put(record{action: action, build: build, without: without, actor: w.record.actor, size: size + 200})
+	r.put(record{hash: w.Hash, action: action, build: build, without: without, actor: w.record.actor, size: size + 200})
 }

@@ -87,7 +87,8 @@ func (m *works) passHope(now time.Time) {
 		if w.state != sent {
 			continue
 		}
-		b, why := w.berth, ""
+		b := w.berth
+		var why string
 		switch {
 		case !w.hopeless.IsZero() && !now.Before(w.hopeless):
 			why = "has room for other work, and never reported this one"

@@ -11,14 +11,14 @@ import (
 	"holdfast/ports"
 )
 
-var tooLong = ports.Errorf(ports.Deadline, "", "late")
+var errTooLong = ports.Errorf(ports.Deadline, "", "late")
 
 // lingers gives a beacon a work over its socket whose caller gives up.
 func (f *floor) lingers(beacon string) *work {
 	f.t.Helper()
 	w := f.dispatch(about(beacon, ports.ClassLive))
 	f.sendAll()
-	f.giveUp(w, tooLong, f.now)
+	f.giveUp(w, errTooLong, f.now)
 	f.settle()
 	if w.state != lingering {
 		f.t.Fatalf("the work is %s", stateNames[w.state])
@@ -129,7 +129,7 @@ func TestAPollSaysThatASlotIsFree(t *testing.T) {
 		for range c.held {
 			w := f.dispatch(about("b", ports.ClassLive))
 			f.poll("b", f.now)
-			f.giveUp(w, tooLong, f.now)
+			f.giveUp(w, errTooLong, f.now)
 		}
 		next := f.dispatch(about("b", ports.ClassLive))
 		f.wait(c.after)
@@ -245,7 +245,7 @@ func TestWhateverCallersDoABeaconIsNeverGivenMoreThanItTakes(t *testing.T) {
 			},
 			"give up": func(r *rapid.T) {
 				if len(all) > 0 {
-					f.giveUp(all[rapid.IntRange(0, len(all)-1).Draw(r, "work")], tooLong, f.now)
+					f.giveUp(all[rapid.IntRange(0, len(all)-1).Draw(r, "work")], errTooLong, f.now)
 				}
 			},
 			"time": func(r *rapid.T) {
