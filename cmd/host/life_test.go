@@ -125,6 +125,7 @@ func TestEachPartOfAPluginsLifeIsJudged(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(elsewhere) })
 	everything := []string{"children", "handshake", "health", "host-gone", "in-time", "signals", "stop", "tidy"}
 	var all sync.WaitGroup
+	slots := make(chan struct{}, 5) // their limits are short, and all at once would starve each other
 	for fault, want := range map[string][]string{
 		"":          nil,
 		"mute":      {"by-hand"},
@@ -142,19 +143,21 @@ func TestEachPartOfAPluginsLifeIsJudged(t *testing.T) {
 		"leaves":    {"tidy"},
 	} {
 		all.Go(func() { // they wait more than they work
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			spec := process.Spec{Path: path, Args: []string{fault, elsewhere}}
 			var disks reference.Disks
-			var failed []string
+			var failed, reasons []string
 			_, err := conformance.Check(t.Context(), conformance.InProcess(func() ports.Backend { return disks.New() }), lifeTopic, func(r conformance.Result) {
 				if r.Outcome == conformance.Failed {
-					failed = append(failed, r.Case.Name)
+					failed, reasons = append(failed, r.Case.Name), append(reasons, r.Reason...)
 				}
 			}, slices.DeleteFunc(life(&spec, []byte("{}")), func(k conformance.Case) bool {
 				return k.Name == "large-message" && fault != "" && fault != "small" // it takes the longest
 			})...)
 			slices.Sort(failed)
 			if diff := cmp.Diff(want, failed); diff != "" || err != nil {
-				t.Errorf("one that %s: %v (-want +failed):\n%s", fault, err, diff)
+				t.Errorf("one that %s: %v (-want +failed):\n%s%q", fault, err, diff, reasons)
 			}
 		})
 	}
