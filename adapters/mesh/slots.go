@@ -73,7 +73,7 @@ func (m *works) pass(now time.Time) {
 			}
 			b.astray = append(b.astray, w.Hash)
 			m.astray[w.Hash] = b
-			m.trust(b, b.slots, now) // it can be at no more
+			m.trust(b, b.slots) // it can be at no more
 			m.vacate(w)
 		}
 	}
@@ -110,7 +110,7 @@ func (m *works) passHope(now time.Time) {
 // was lost, one that nobody waits for before one that somebody does. What went out within the grace does not count: its poll
 // may still be under way.
 func (m *works) hasRoom(b *berth, now time.Time) {
-	m.trust(b, b.said-1, now)
+	m.hadRoom(b, now)
 	if len(b.held) < b.said {
 		return
 	}
@@ -129,13 +129,20 @@ func (m *works) hasRoom(b *berth, now time.Time) {
 	m.vacate(lost)
 }
 
-// trust says that a beacon is at no more than so many of the works whose slots came back without a word: the newest of them. If
-// it is at none, who still waits for one waits in vain.
-func (m *works) trust(b *berth, most int, now time.Time) {
-	for len(b.astray) > most {
-		if w := m.live[b.astray[0]]; w != nil && most == 0 {
+// hadRoom says that a beacon had a slot free, and so was at fewer works than it takes. One that takes one at a time was at none,
+// and who still waits for one of before waits in vain.
+func (m *works) hadRoom(b *berth, now time.Time) {
+	for _, hash := range b.astray {
+		if w := m.live[hash]; w != nil && b.said == 1 {
 			w.hopeless = now.Add(m.timing.Grace)
 		}
+	}
+	m.trust(b, b.said-1)
+}
+
+// trust says that a beacon is at no more than so many of the works whose slots came back without a word: the newest of them.
+func (m *works) trust(b *berth, most int) {
+	for len(b.astray) > most {
 		delete(m.astray, b.astray[0])
 		b.astray = b.astray[1:]
 	}

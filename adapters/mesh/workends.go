@@ -29,8 +29,8 @@ func (m *works) report(hash, from string, answer ports.WorkAnswer, now time.Time
 	case w == nil, w.state == waiting, w.state == handed, from != "" && w.berth.name != from:
 		return unknown
 	}
-	if w.doubtful { // there was room for it
-		m.trust(w.berth, w.berth.slots-1, now)
+	if w.doubtful {
+		m.hadRoom(w.berth, now)
 	}
 	if w.state == lingering {
 		m.release(w)
@@ -102,6 +102,7 @@ func (m *works) join(name string, session, conn uint64, capabilities []string, s
 	b.said = max(1, slots)
 	b.muted = false
 	b.session, b.conn, b.online, b.slots = session, conn, true, min(b.said, m.limits.Slots)
+	m.trust(b, b.slots)
 	m.fill(b)
 }
 
@@ -161,6 +162,7 @@ func (m *works) broke(name string, conn uint64, now time.Time) {
 			m.lose(w, now, ports.Errorf(ports.BackendGone, "mesh", "the connection to the beacon %q broke before it reported; the outcome is unknown", name))
 		}
 	}
+	m.fill(b) // over another socket
 }
 
 // silent says that a beacon gave no sign of life for too long, or has no connection any more.
@@ -223,7 +225,7 @@ func (m *works) leave(name string, now time.Time) {
 	b.online, b.conn = false, 0
 	m.withdraw(b)
 	b.capabilities = nil
-	m.trust(b, 0, now)
+	m.trust(b, 0)
 	for _, w := range ordered(b.held, true) {
 		if w.state == handed {
 			m.lose(w, now, nil)
