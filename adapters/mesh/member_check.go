@@ -69,7 +69,7 @@ func (m *Member) check(s *visit, renewed bool) {
 	m.count(func(v *MemberStatus) { v.CheckedAt = time.Now() })
 	if status == http.StatusUnauthorized {
 		m.turn(MemberJoined, "whether the hub keeps its history here is not known: it shows nothing without a login"+m.loginRefused(),
-			"give `user` and `password` of the hub in the join block")
+			"give join_user and join_password in the mesh block")
 		return
 	}
 	var see sight
@@ -148,7 +148,7 @@ func (s *sight) obstacle(id, name, hostID string, now time.Time) (detail, remedy
 	}
 	if me := byID[id]; me != nil && me.HostID != nil && *me.HostID != "" && *me.HostID != hostID {
 		return fmt.Sprintf("the machine %q registers as %q too, and gets what is meant for this one", printable(*me.HostID), name),
-			"give each of them a name of its own in the join block"
+			"give each of them a name of its own with `as` in the mesh block"
 	}
 	for _, family := range []string{"Queue", "Manifest"} {
 		if a := s.assignments[family]; a.State != "" && a.State != "unassigned" {

@@ -118,9 +118,9 @@ func (m *Member) lostBecause(err error) {
 
 func (m *Member) remedyForRejection() string {
 	if m.secret == "" {
-		return "give the hub's join secret as `secret` in the join block"
+		return "give the hub's join secret as join_with in the mesh block"
 	}
-	return "see that `secret` in the join block is the hub's join secret, and that its Authentication beacon is connected; it is tried again and again"
+	return "see that join_with in the mesh block is the hub's join secret, and that its Authentication beacon is connected; it is tried again and again"
 }
 
 // lostSocket says why a socket ended.
