@@ -40,6 +40,8 @@ func (m *memory) Manifest(key string) (*ports.Held, error) {
 }
 func (m *memory) Gone(k ports.Kind, key string) (bool, error) { return m.gone[grave{k, key}], nil }
 
+func (m *memory) Early(string) ([]ports.Entry, int, error) { return nil, 0, nil }
+
 func (m *memory) commit(t *rapid.T, e *ports.Entry, rules ports.Rules) ports.Decision {
 	effect, err := ports.Decide(e, m, rules)
 	if err != nil {
