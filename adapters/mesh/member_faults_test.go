@@ -244,7 +244,7 @@ func TestWhatIsNoHubIsToldAndNeverWaitedFor(t *testing.T) {
 			if err != nil {
 				return
 			}
-			defer conn.CloseNow()
+			defer func() { _ = conn.CloseNow() }()
 			ctx, gone := context.WithCancel(context.Background())
 			go func() { // what the member says is not heard
 				defer gone()
@@ -319,7 +319,7 @@ func TestASilentHubIsLetGo(t *testing.T) {
 		if err != nil {
 			return
 		}
-		defer conn.CloseNow()
+		defer func() { _ = conn.CloseNow() }()
 		if _, _, err := conn.Read(r.Context()); err != nil {
 			return
 		}

@@ -108,8 +108,7 @@ func (m *Member) lostBecause(err error) {
 	}
 	text := m.hide(err.Error())
 	m.count(func(v *MemberStatus) { v.LastError, v.LastErrorAt = text, time.Now() })
-	var no rejection
-	if errors.As(err, &no) {
+	if _, no := errors.AsType[rejection](err); no {
 		m.turn(MemberRejected, text, m.remedyForRejection())
 		return
 	}

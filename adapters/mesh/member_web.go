@@ -142,8 +142,7 @@ func (*web) plain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errors.New("the hub does not answer in time")
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // without the address, which stands beside it
 	}
 	return err

@@ -31,9 +31,9 @@ func join(cfg *config.Config, state ports.State, host *core.Host, log hclog.Logg
 	if err != nil {
 		return nil, err
 	}
-	machine, _ := os.Hostname() // it serves only to tell two of one name apart
+	machine, _ := os.Hostname()
 	member, err := mesh.NewMember(mesh.MemberConfig{
-		URL: cfg.Mesh.Join, Name: cmp.Or(cfg.Mesh.As, "holdfast-"+who.Short()), HostID: cmp.Or(machine, who.Short()),
+		URL: cfg.Mesh.Join, Name: cmp.Or(cfg.Mesh.As, "holdfast-"+who.Short()), HostID: cmp.Or(machine, "machine") + "/" + who.Short(), // tells two of one name apart
 		User: cfg.Mesh.JoinUser, Password: cfg.Mesh.JoinPassword.Reveal(), JoinSecret: cfg.Mesh.JoinWith.Reveal(),
 		Core: mesh.Over(host), Logger: log,
 	})
