@@ -40,7 +40,13 @@ type write struct {
 	record Object
 	again  bool
 	rowID  string // of a re-flushed event
+	sent   *Sent  // of a hub that holdfast joined; nil for all others
+
+	eventID string // of an event: by what it is known
 }
+
+// attempt names the row of the attempt that a write is about.
+func (w *write) attempt() string { return fmt.Sprint("attempt ", w.key, " ", w.number) }
 
 type problem struct{ code, reason string }
 
