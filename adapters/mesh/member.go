@@ -23,6 +23,7 @@ import (
 //	member_work.go      a pushed work becomes a call of the core, and its answer a report
 //	member_check.go     is it still registered, and was it chosen
 //	member_status.go    how it stands, and what helps
+//	member_mesh.go      the hub's other beacons, for backends that live behind them
 //	member_web.go       the hub's HTTP routes
 //
 // What may be counted on: every work that was pushed and read is begun in the order of its arrival and reported once; while too
@@ -64,6 +65,7 @@ type MemberTiming struct {
 	Beat     time.Duration // between heartbeats: 25 s
 	Quiet    time.Duration // a silent hub is asked for a sign of life, and has half as long to answer: 20 s
 	Check    time.Duration // between looks at the registration: 1 min
+	Look     time.Duration // between looks at who else is there, while somebody wants to know: 2 s
 	Goodbye  time.Duration // of each step of a stop: 1 s
 	Retry    time.Duration // after a lost connection, doubled each time: 250 ms
 	RetryMax time.Duration // 30 s
@@ -73,7 +75,7 @@ var (
 	usualMemberLimits = MemberLimits{Bytes: 256 << 20, Works: 512, Reads: 8}
 	usualMemberTiming = MemberTiming{
 		Connect: 6 * time.Second, Register: 10 * time.Second, Answer: 2 * time.Second, Send: 2 * time.Second, Ask: 5 * time.Second,
-		Beat: 25 * time.Second, Quiet: 20 * time.Second, Check: time.Minute, Goodbye: time.Second, Retry: 250 * time.Millisecond,
+		Beat: 25 * time.Second, Quiet: 20 * time.Second, Check: time.Minute, Look: 2 * time.Second, Goodbye: time.Second, Retry: 250 * time.Millisecond,
 		RetryMax: 30 * time.Second,
 	}
 )
@@ -96,6 +98,7 @@ func (t MemberTiming) withUsual() MemberTiming {
 	or(&t.Beat, u.Beat)
 	or(&t.Quiet, u.Quiet)
 	or(&t.Check, u.Check)
+	or(&t.Look, u.Look)
 	or(&t.Goodbye, u.Goodbye)
 	or(&t.Retry, u.Retry)
 	or(&t.RetryMax, u.RetryMax)
@@ -118,6 +121,8 @@ type Member struct {
 	bytes   *semaphore.Weighted // of works in hand
 	slots   chan struct{}       // one for each work in hand
 	reading chan struct{}       // one for each read under way
+
+	outlook outlook
 
 	mu     sync.Mutex
 	visit  *visit        // the one that is open, registered or not yet

@@ -16,12 +16,14 @@ import (
 
 // hubBeacon is what counts of a beacon's record.
 type hubBeacon struct {
-	BeaconID     string
-	Name         string
-	Status       string
-	HostID       *string
-	Capabilities []string
-	Tags         map[string]any
+	BeaconID      string
+	Name          string
+	Status        string
+	HostID        *string
+	Capabilities  []string
+	MaxConcurrent int
+	Tags          map[string]any
+	RegisteredAt  string
 }
 
 func (b *hubBeacon) can(capability string) bool { return slices.Contains(b.Capabilities, capability) }
