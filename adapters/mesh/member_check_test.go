@@ -76,7 +76,9 @@ func TestAnObstacleIsSeenWhenItComesAndWhenItGoes(t *testing.T) {
 	hub.Forget("store")
 	awaitMember(t, m, "a free way", func(s MemberStatus) bool { return s.Joined() && s.Detail == "" })
 	hub.Bootstrap()
-	awaitMember(t, m, "an assignment", func(s MemberStatus) bool { return s.State == MemberPassedOver && strings.Contains(s.Detail, "assigned") })
+	awaitMember(t, m, "an assignment", func(s MemberStatus) bool {
+		return s.State == MemberPassedOver && strings.Contains(s.Detail, "assigned")
+	})
 }
 
 // A binding that another beacon left behind keeps what a hub writes away from the member for an hour, and nobody tells it.

@@ -89,6 +89,14 @@ func (m *membership) told() httpapi.Joined {
 	}
 }
 
+// beside gives plugins the beacons of the joined hub with those of our own, which may be nil.
+func (m *membership) beside(own *mesh.Hub) ports.Mesh {
+	if m == nil {
+		return own
+	}
+	return mesh.Together(own, m.member)
+}
+
 // hubText is a membership in one line.
 func hubText(s *mesh.MemberStatus) string {
 	return sentence(fmt.Sprintf("%s: %s as %s", s.Hub, s.State, s.Name), s.Detail, s.Remedy)

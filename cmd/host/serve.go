@@ -76,7 +76,7 @@ func (s serveCommand) Run(in *invocation) error {
 	if err != nil {
 		return err
 	}
-	if err := house.mesh.begin(cfg, host, log.Named("mesh")); err != nil {
+	if err := house.mesh.begin(cfg, host, member, log.Named("mesh")); err != nil {
 		return err
 	}
 	fmt.Fprintf(in.stdout, "holdfast %s serves on http://%s, data in %s\n", version(), listener.Addr(), cfg.Data)
