@@ -75,7 +75,7 @@ func (m *Model) keepEarly(w write) Answer {
 	size := len(w.record.JSON())
 	for _, other := range m.early[w.key] {
 		size += len(other.write.record.JSON())
-		if other.write.action == w.action && *other.write.sent == *w.sent {
+		if other.write.action == w.action && *other.write.sent == *w.sent && other.write.eventID == w.eventID {
 			return Answer{Success: true, Early: true, EventID: w.eventID}
 		}
 	}

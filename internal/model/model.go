@@ -43,8 +43,9 @@ const (
 type Counts struct{ Items, Events, Attempts, Manifests int }
 
 type event struct {
-	id     string
-	record Object
+	id       string
+	record   Object
+	accepted int // its place among all writes
 }
 
 // Model is history as it must be. It is not safe for use from many goroutines.
@@ -59,6 +60,7 @@ type Model struct {
 	removed   map[string]bool // manifests
 	ignored   map[string]bool
 	unnamed   int
+	accepted  int
 
 	marks map[string]map[string]mark // by row and member: which write of a hub set it
 	early map[string][]waiting       // by work item, in the order of acceptance
@@ -98,7 +100,8 @@ func (m *Model) apply(action string, settings json.RawMessage, again bool, origi
 func (m *Model) applyAs(action string, settings json.RawMessage, again bool, origin string, sent *Sent) Answer {
 	m.expire()
 	w, problem := read(action, settings, m.options.MaxRecord)
-	w.again, w.sent = w.again || again, sent
+	m.accepted++
+	w.again, w.sent, w.accepted = w.again || again, sent, m.accepted
 	if problem != nil {
 		if w.again {
 			return Answer{Success: true, Refused: problem.code, Reason: problem.reason}
@@ -225,9 +228,10 @@ func (m *Model) appendEvent(w write, origin string) Answer {
 	if w.again && m.items[w.key] == nil {
 		return Answer{Success: true, Expired: true, EventID: id}
 	}
-	e := &event{id: id, record: w.record}
+	e := &event{id: id, record: w.record, accepted: w.accepted}
 	m.byID[id] = e
 	m.events[w.key] = append(m.events[w.key], e)
+	slices.SortStableFunc(m.events[w.key], func(a, b *event) int { return cmp.Compare(a.accepted, b.accepted) })
 	return Answer{Success: true, EventID: id}
 }
 

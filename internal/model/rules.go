@@ -42,7 +42,8 @@ type write struct {
 	rowID  string // of a re-flushed event
 	sent   *Sent  // of a hub that holdfast joined; nil for all others
 
-	eventID string // of an event: by what it is known
+	accepted int    // its place among all writes
+	eventID  string // of an event: by what it is known
 }
 
 // attempt names the row of the attempt that a write is about.
