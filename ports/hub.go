@@ -243,8 +243,10 @@ func (d *decider) overwriteStamped(present *Held, given *Record, keep ...string)
 		},
 		func(name string, value []byte) bool { return take(name, value) && next.Set(name, value) },
 		func(name string) { changed = append(changed, name) })
-	if len(changed) == 1 && changed[0] == "HealthComputedAt" && d.entry.Action == UpdateWorkItem {
+	const computed = "HealthComputedAt"
+	if len(changed) == 1 && changed[0] == computed && d.entry.Action == UpdateWorkItem {
 		changed, next = nil, present.Record
+		held[computed] = marksOf(present.Stamps, present.Record)[computed]
 	}
 	if len(changed) == 0 && lost {
 		d.outcome(Late)

@@ -178,6 +178,7 @@ func (m *Model) patchFromHub(row string, present Object, w write, store func(Obj
 	onlyComputed := merged.Without("HealthComputedAt").Same(present.Without("HealthComputedAt"))
 	if w.action == "QP_UpdateWorkItem" && onlyComputed {
 		merged, differences = present, 0
+		m.mark(row, "HealthComputedAt", before["HealthComputedAt"])
 		if health(w.record) {
 			m.marks[row] = before // nothing of it is kept
 		}
