@@ -429,6 +429,44 @@ func TestRecordsOfAHubAboutItsWritesToUsAreDropped(t *testing.T) {
 	}
 }
 
+// What cannot even be read is refused by the hash in front of it, and without ending a flush.
+func TestAWorkThatCannotBeReadIsRefusedAndEndsNoFlush(t *testing.T) {
+	t.Parallel()
+	hub, url := ultravisor(t, stock.HubConfig{})
+	c := quickCore()
+	m := joinedMember(t, url, c, nil)
+	deep := jsonText(strings.Repeat("[", maxFrameDepth+1) + strings.Repeat("]", maxFrameDepth+1))
+	for _, again := range []bool{false, true} {
+		item := map[string]any{"WorkItemHash": "wi-1", "Result": deep}
+		if again {
+			item["IDBeaconWorkItem"] = 1
+		}
+		o := hub.Dispatch(stock.Spec{Capability: "QueuePersistence", Action: "QP_UpsertWorkItem", Settings: map[string]any{"WorkItem": item}, TimeoutMs: 5000})
+		if o.Err != nil || strings.Contains(string(o.Outputs), `"Success":true`) != again || !strings.Contains(string(o.Outputs), `"Reason":`) {
+			t.Errorf("flushed %v, it is answered %s, %v", again, o.Outputs, o.Err)
+		}
+	}
+	if s := m.Status(); len(c.begun()) != 0 || s.RefusedFrames != 2 || s.Registrations != 1 {
+		t.Errorf("%d calls were begun; %+v", len(c.begun()), s)
+	}
+}
+
+func TestGarbageBetweenWorksIsPassedOver(t *testing.T) {
+	t.Parallel()
+	hub, url := ultravisor(t, stock.HubConfig{})
+	m := joinedMember(t, url, quickCore(), nil)
+	for range maxOdd / 2 {
+		for _, odd := range []string{`[]`, `7`, `{"EventType":"WorkItem","WorkItem":{}}`, `{"EventType":"queue.summary"}`, `{"EventType":"WorkItem","WorkItem":7}`} {
+			hub.Say(m.name, jsonText(odd))
+		}
+		hub.Enqueue(stock.Spec{Capability: "Nobody"})
+	}
+	awaitUltravisor(t, hub, "the answers", settledHub)
+	if s := m.Status(); hub.State().Failures != 0 || s.Registrations != 1 || s.Taken != maxOdd || s.RefusedFrames != 4*maxOdd/2 {
+		t.Errorf("%d failures, %+v", hub.State().Failures, s)
+	}
+}
+
 func TestAStampIsReadFromTheEndOfAHash(t *testing.T) {
 	t.Parallel()
 	for hash, want := range map[string]ports.Stamp{

@@ -26,8 +26,9 @@ type visit struct {
 	ctx    context.Context // ends with the connection
 	end    context.CancelCauseFunc
 
-	heard   atomic.Int64 // when the last bytes came, since epoch
-	held    atomic.Bool  // it is not being read, because of us
+	heard   atomic.Int64  // when the last bytes came, since epoch
+	held    atomic.Bool   // it is not being read, because of us
+	turn    chan struct{} // whoever writes holds it: a small report must not time out behind a large one
 	answers chan registered
 	gone    chan struct{} // closed when the hub said goodbye
 	bye     sync.Once
@@ -92,7 +93,7 @@ func (m *Member) open(ctx context.Context) (*visit, error) {
 		return nil, m.web.plain(err)
 	}
 	conn.SetReadLimit(-1) // what passes our limit is refused without closing
-	s := &visit{member: m, conn: conn, answers: make(chan registered, 8), gone: make(chan struct{})}
+	s := &visit{member: m, conn: conn, turn: make(chan struct{}, 1), answers: make(chan registered, 8), gone: make(chan struct{})}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	s.hear()
 	return s, nil
@@ -230,8 +231,14 @@ func (s *visit) read() {
 	}
 }
 
-// send writes a text within a time that grows with it.
+// send writes a text, in its turn, within a time that grows with it.
 func (s *visit) send(text []byte) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.member.timing.Send+time.Duration(len(text))*time.Second/slowestOut)
 	defer cancel()
 	err := s.conn.Write(ctx, websocket.MessageText, text)
@@ -254,7 +261,7 @@ func (s *visit) askForLife() {
 			return
 		}
 		before := s.heard.Load()
-		if s.held.Load() || time.Since(epoch)-time.Duration(before) < quiet {
+		if s.held.Load() || len(s.turn) > 0 || time.Since(epoch)-time.Duration(before) < quiet {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(s.ctx, quiet/2)
@@ -263,7 +270,7 @@ func (s *visit) askForLife() {
 		switch {
 		case err == nil:
 			s.hear()
-		case s.heard.Load() == before && !s.held.Load():
+		case s.heard.Load() == before && !s.held.Load() && len(s.turn) == 0: // what is being written has a limit of its own
 			s.close(errors.New("the hub is silent, and answers no ping either"))
 			return
 		}
