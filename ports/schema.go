@@ -160,8 +160,8 @@ var (
 		},
 	})
 
-	// Earlies is the table of early writes: what hubs sent before its item. They are no records; nobody reads or copies them.
-	Earlies = &Table{
+	// EarlyWrites is the table of early writes: what hubs sent before its item. They are no records; nobody reads or copies them.
+	EarlyWrites = &Table{
 		Name: "UVEarly", Key: "WorkItemHash",
 		Engine: []Column{{Name: "IDUVEarly", Type: Identity}},
 		Ours:   []Column{text("WorkItemHash", 128), integer("ReceivedMs"), opaque("Entry")},

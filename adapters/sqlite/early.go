@@ -11,13 +11,13 @@ import (
 // Early writes stand in a table of their own, as they came, until an item of their key is there. They are no records: no
 // reader, export or survey sees them, and no change tells of them.
 
-// earlies is what the writer remembers of all of them, so that a store without any does nothing for their sake.
-type earlies struct {
+// waiters is what the writer remembers of all of them, so that a store without any does nothing for their sake.
+type waiters struct {
 	count  int64
 	oldest int64 // none of them came before that time, in milliseconds
 }
 
-func earliesIn(l *link) (e earlies, err error) {
+func waitersIn(l *link) (e waiters, err error) {
 	err = l.query(`SELECT count(*), min("ReceivedMs") FROM "UVEarly"`, func(row []driver.Value) error {
 		e.count, _ = row[0].(int64)
 		e.oldest, _ = row[1].(int64)
@@ -73,7 +73,7 @@ func (w *writer) dropEarly(e *ports.Entry) (dropped int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	*known, err = earliesIn(w.link)
+	*known, err = waitersIn(w.link)
 	return int(n), err
 }
 

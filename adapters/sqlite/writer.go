@@ -33,7 +33,7 @@ type known struct {
 	epochs map[ports.Family][]ports.Epoch
 	odds   map[ports.Family]*odds
 	gone   map[ports.Family]int64 // how many tombstones there are
-	early  earlies
+	early  waiters
 }
 
 const cacheBytes = 32 << 20
@@ -184,7 +184,7 @@ func (w *writer) refresh() error {
 			return err
 		}
 	}
-	if k.early, err = earliesIn(w.link); err != nil {
+	if k.early, err = waitersIn(w.link); err != nil {
 		return err
 	}
 	w.known = k

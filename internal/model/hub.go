@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -139,7 +141,7 @@ func (m *Model) lay(row string, present Object, w write, timeOf string, fixed ..
 	}
 	merged = present
 	for _, g := range w.record {
-		if contains(fixed, g.Name) {
+		if slices.Contains(fixed, g.Name) {
 			continue
 		}
 		now, held := present.Get(g.Name), m.marks[row][g.Name]
@@ -172,7 +174,7 @@ func (m *Model) unfilled(row string, w write) (names []string) {
 
 // patchFromHub is an upsert or update of an item that is there, or an outcome of an attempt.
 func (m *Model) patchFromHub(row string, present Object, w write, store func(Object) Answer, fixed ...string) Answer {
-	before := copied(m.marks[row])
+	before := maps.Clone(m.marks[row])
 	merged, late := m.lay(row, present, w, "LastEventAt", fixed...)
 	differences := len(Diff(present, merged))
 	onlyComputed := merged.Without("HealthComputedAt").Same(present.Without("HealthComputedAt"))
@@ -201,23 +203,6 @@ func health(patch Object) bool {
 		}
 	}
 	return true
-}
-
-func copied(marks map[string]mark) map[string]mark {
-	c := map[string]mark{}
-	for name, by := range marks {
-		c[name] = by
-	}
-	return c
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // manifestFromHub says what becomes of a hub's manifest where one is there: nothing, or what the answer is.

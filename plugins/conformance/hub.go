@@ -23,8 +23,7 @@ func sentAt(ms int64, n uint64, e ports.Entry) ports.Entry {
 // The n-th write that a hub sent, a millisecond after the one before.
 func nth(n int, e ports.Entry) ports.Entry { return sentAt(int64(n), uint64(n), e) }
 
-func late(e ports.Entry) write  { return write{entry: e, want: ports.Late} }
-func early(e ports.Entry) write { return write{entry: e, want: ports.Early} }
+func late(e ports.Entry) write { return write{entry: e, want: ports.Late} }
 
 var hubItemRows = []decided{
 	{
