@@ -89,16 +89,16 @@ func (m *Member) turn(state, detail, remedy string) {
 	}
 }
 
-// joined notes a registration. Whether the beacon was chosen is seen by the next look.
+// joined notes a registration. Whether the beacon was chosen is told by the look that follows, which knows better than this when
+// the beacon had registered before.
 func (m *Member) joined(id string) {
+	if state := m.Status().State; state == MemberConnecting || state == MemberRejected {
+		m.turn(MemberJoined, "", "")
+	}
 	m.count(func(v *MemberStatus) {
 		v.BeaconID = id
 		v.Registrations++
 	})
-	if state := m.Status().State; state != MemberPassedOver {
-		m.turn(MemberJoined, "", "")
-	}
-	m.count(func(v *MemberStatus) { v.BeaconID = id })
 }
 
 // lostBecause notes why there is no connection.
@@ -112,7 +112,7 @@ func (m *Member) lostBecause(err error) {
 		m.turn(MemberRejected, text, m.remedyForRejection())
 		return
 	}
-	m.turn(MemberConnecting, text, "see that the hub runs and that "+m.web.base+" is its address; it is tried again and again")
+	m.turn(MemberConnecting, text, "see that the hub runs, and that "+m.web.base+" is its address; it is tried again and again")
 }
 
 func (m *Member) remedyForRejection() string {
