@@ -210,7 +210,8 @@ func TestTheFileHoldsWhatAStoreInMemoryHolds(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i, e := range f.entries {
-					if fmt.Sprint(plain(got[i:i+1])) != fmt.Sprint(plain(f.want[i:i+1])) {
+					g, w := &got[i], &f.want[i]
+					if fmt.Sprint(plain(got[i:i+1])) != fmt.Sprint(plain(f.want[i:i+1])) || g.Applied != w.Applied || g.Dropped != w.Dropped || g.Waiting != w.Waiting {
 						t.Fatalf("%s of %q %s: decided %v, want %v", e.Action, e.Key, e.Record, plain(got[i:i+1]), plain(f.want[i:i+1]))
 					}
 				}
@@ -244,7 +245,7 @@ func stampsIn(t *rapid.T, s *Store, p place) (stamps string) {
 func plain(list []ports.Decision) []string {
 	var all []string
 	for _, d := range list {
-		all = append(all, fmt.Sprint(d.Seq, d.Outcome, d.Err, d.Applied, d.Dropped, d.Waiting))
+		all = append(all, fmt.Sprint(d.Seq, d.Outcome, d.Err))
 	}
 	return all
 }
