@@ -44,6 +44,8 @@ func TestAHostThatIsKilledWhileAHubWritesLosesNothing(t *testing.T) {
 		<-killed
 		h.Restart(t)
 	}
+	awaitUltravisor(t, hub, "the host", there)
+	hub.Tick() // pushes what waits since a socket was lost; a registration alone does not
 	awaitUltravisor(t, hub, "everything", func(s stock.HubState) bool { return there(s) && settledHub(s) })
 	if failed := hub.State().Failures; failed != 0 {
 		t.Errorf("%d of the hub's calls failed", failed)
