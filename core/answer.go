@@ -18,6 +18,8 @@ const (
 	Expired                         // sent again after it was removed or aged out
 	RefusedQuietly                  // sent again and refused: a falsy answer would stop a hub's sweep for good
 	Deferred                        // durable, not decided yet
+	Late                            // of a hub: later writes have set all that it would change
+	Early                           // of a hub: durable, kept until its item comes
 	NotFound                        // a patch of an unknown key, a read that misses
 	Refused                         // Err says why
 	SetAside                        // kept whole, beside the history, because the local store cannot take it
@@ -40,6 +42,8 @@ var situations = map[Situation]situation{
 	Expired:        {available: true, success: true, flag: "Expired", status: http.StatusOK},
 	RefusedQuietly: {available: true, success: true, status: http.StatusOK, failed: true},
 	Deferred:       {available: true, success: true, flag: "Deferred", status: http.StatusAccepted},
+	Late:           {available: true, success: true, flag: "Late", status: http.StatusOK},
+	Early:          {available: true, success: true, flag: "Deferred", status: http.StatusAccepted},
 	NotFound:       {available: true, flag: "NotFound", status: http.StatusNotFound},
 	Refused:        {available: true, failed: true},
 	SetAside:       {available: true, flag: "SetAside", status: http.StatusUnprocessableEntity, failed: true},

@@ -34,6 +34,11 @@ type Source struct {
 	Line        int     // of the request, from 1
 	Stream      *Stream // of an ingested file; nil elsewhere
 	Import      bool    // the records are history that is sent again
+
+	// Of a write of a hub that we joined: its name, the WorkItemHash of the work that carried the write, and the stamp in that.
+	Hub   string
+	Work  string
+	Stamp ports.Stamp
 }
 
 // ParseCall reads {Action, Settings}. Unknown members are not an error: callers add their own. It fails with Invalid or

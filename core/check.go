@@ -33,7 +33,7 @@ func check(call *Call) (checked, error) {
 	if err != nil {
 		return checked{}, err
 	}
-	c := checked{entry: ports.Entry{Action: call.Action, Class: ports.Live, Actor: call.Source.Actor, Origin: call.Source.Origin}}
+	c := checked{entry: ports.Entry{Action: call.Action, Class: ports.Live, Actor: call.Source.Actor, Origin: call.Source.Origin, Stamp: call.Source.Stamp}}
 	if call.Source.Import {
 		c.entry.Class = ports.Reflush
 	}

@@ -64,7 +64,9 @@ func (r *ring) find(seq uint64) (DeferredWrite, bool) {
 
 // counters count what became of writes.
 type counters struct {
-	accepted, stored, present, absent, missing, expired, refused, ignored, aside, deferred, overtaken atomic.Uint64
+	accepted, stored, present, absent, missing, expired, refused, late, early, ignored, aside, deferred, overtaken atomic.Uint64
+
+	waiting, applied, dropped atomic.Uint64 // early writes
 }
 
 func (c *counters) decided(d ports.Decision) {
@@ -81,14 +83,24 @@ func (c *counters) decided(d ports.Decision) {
 		c.expired.Add(1)
 	case ports.Refused:
 		c.refused.Add(1)
+	case ports.Late:
+		c.late.Add(1)
+	case ports.Early:
+		c.early.Add(1)
+	}
+	if d.Outcome == ports.Early || d.Applied > 0 || d.Dropped > 0 {
+		c.waiting.Store(uint64(max(d.Waiting, 0)))
+		c.applied.Add(uint64(max(d.Applied, 0)))
+		c.dropped.Add(uint64(max(d.Dropped, 0)))
 	}
 }
 
 func (c *counters) read() WriteCounts {
 	return WriteCounts{
 		Accepted: c.accepted.Load(), Stored: c.stored.Load(), AlreadyPresent: c.present.Load(), AlreadyAbsent: c.absent.Load(),
-		NotFound: c.missing.Load(), Expired: c.expired.Load(), Refused: c.refused.Load(), Ignored: c.ignored.Load(),
+		NotFound: c.missing.Load(), Expired: c.expired.Load(), Refused: c.refused.Load(), Late: c.late.Load(), Early: c.early.Load(), Ignored: c.ignored.Load(),
 		SetAside: c.aside.Load(), Deferred: c.deferred.Load(), Overtaken: c.overtaken.Load(),
+		EarlyWaiting: c.waiting.Load(), EarlyApplied: c.applied.Load(), EarlyDropped: c.dropped.Load(),
 	}
 }
 
@@ -96,6 +108,9 @@ func (c *counters) read() WriteCounts {
 func (f *family) overtook(e *ports.Entry, d ports.Decision, at time.Time) {
 	a := decided(e.Class, d)
 	w := DeferredWrite{Seq: cmp.Or(e.Again, e.Seq), Action: e.Action, Key: e.Key, Outcome: situations[a.Situation].flag, At: at}
+	if a.Situation == Early {
+		w.Outcome = "Early"
+	}
 	if a.Err != nil {
 		w.Outcome, w.Reason = string(a.Err.Code), a.Err.Error()
 	}

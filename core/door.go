@@ -142,6 +142,10 @@ func decided(class ports.Class, d ports.Decision) Answer {
 		return Answer{Situation: NotFound}
 	case ports.Expired:
 		return Answer{Situation: Expired}
+	case ports.Late:
+		return Answer{Situation: Late}
+	case ports.Early:
+		return Answer{Situation: Early}
 	case ports.Refused:
 		why := d.Err
 		if why == nil {

@@ -94,6 +94,9 @@ func (k *link) admit(ctx context.Context, standing ports.Standing, plan course) 
 			marks[f] = ports.Mark{Epoch: epochs[f].ID, Seq: seq}
 		}
 	}
+	if f := k.families[ports.Queue]; f != nil {
+		f.counts.waiting.Store(uint64(max(standing.Early, 0)))
+	}
 	k.mu.Lock()
 	k.storeID, k.accept = standing.StoreID, notAccepted
 	k.mu.Unlock()

@@ -22,6 +22,7 @@ type disk struct {
 	decisions map[ports.Family]map[uint64]ports.Decision
 	applied   map[ports.Family][]ports.Entry // in the order in which they took effect
 	annals    *annals
+	early     []ports.Entry // what hubs sent before its item
 }
 
 func newDisk(id string) *disk {
@@ -41,6 +42,7 @@ func newDisk(id string) *disk {
 func (d *disk) copied() *disk {
 	c := newDisk(d.id)
 	c.held, c.gone, c.nonces, c.marks, c.annals = maps.Clone(d.held), maps.Clone(d.gone), maps.Clone(d.nonces), maps.Clone(d.marks), d.annals
+	c.early = slices.Clone(d.early)
 	for _, f := range ports.Families {
 		c.others[f], c.dropped[f], c.epochs[f] = maps.Clone(d.others[f]), maps.Clone(d.dropped[f]), slices.Clone(d.epochs[f])
 		c.decisions[f], c.applied[f] = maps.Clone(d.decisions[f]), slices.Clone(d.applied[f])
@@ -77,18 +79,55 @@ func (d *disk) commit(host string, b *ports.CommitBatch) ([]ports.Decision, erro
 	}
 	for i := range b.Entries {
 		e := &b.Entries[i]
-		effect, err := ports.Decide(e, d, ports.Rules{HostID: host})
+		decision, err := d.decide(e, host)
 		if err != nil {
 			return nil, err
 		}
-		d.take(host, &effect)
-		d.decisions[b.Family][e.Seq] = effect.Decision
+		d.decisions[b.Family][e.Seq] = decision
 		d.applied[b.Family] = append(d.applied[b.Family], *e)
-		decisions = append(decisions, effect.Decision)
+		decisions = append(decisions, decision)
 	}
 	d.marks[b.Family] = ports.Mark{Epoch: b.Epoch, Seq: b.Through}
 	d.annals.reach[b.Family] = max(d.annals.reach[b.Family], b.Through)
 	return decisions, nil
+}
+
+// decide decides an entry, and what waited for the item that it brings.
+func (d *disk) decide(e *ports.Entry, host string) (decision ports.Decision, err error) {
+	defer func() { decision.Told(len(d.early)) }()
+	before := len(d.early)
+	d.early = slices.DeleteFunc(d.early, func(w ports.Entry) bool { return w.ReceivedMs < ports.TooEarly(e) })
+	effect, err := ports.Decide(e, d, ports.Rules{HostID: host})
+	if err != nil {
+		return ports.Decision{}, err
+	}
+	decision = effect.Decision
+	decision.Dropped = before - len(d.early)
+	d.take(host, &effect)
+	if effect.Keep {
+		d.early = append(d.early, *e)
+	}
+	if waiting, _, _ := d.Early(e.Key); effect.Arrives() && len(waiting) > 0 {
+		d.early = slices.DeleteFunc(d.early, func(w ports.Entry) bool { return w.Key == e.Key })
+		for _, w := range ports.Release(waiting, e) {
+			effect, err := ports.Decide(&w, d, ports.Rules{HostID: host})
+			if err != nil {
+				return decision, err
+			}
+			d.take(host, &effect)
+			decision.Applied++
+		}
+	}
+	return decision, nil
+}
+
+func (d *disk) Early(key string) (waiting []ports.Entry, inAll int, err error) {
+	for _, e := range d.early {
+		if e.Key == key {
+			waiting = append(waiting, e)
+		}
+	}
+	return waiting, len(d.early), nil
 }
 
 func (d *disk) take(host string, effect *ports.Effect) {

@@ -277,7 +277,7 @@ func (m *memory) Stand(ctx context.Context, hostID string) (ports.Standing, erro
 	if m.stood++; m.stand != nil {
 		return ports.Standing{}, m.stand
 	}
-	return ports.Standing{StoreID: m.disk.id, Empty: len(m.disk.held) == 0, Nonce: m.disk.nonces[hostID], Marks: maps.Clone(m.disk.marks)}, nil
+	return ports.Standing{StoreID: m.disk.id, Empty: len(m.disk.held) == 0, Nonce: m.disk.nonces[hostID], Marks: maps.Clone(m.disk.marks), Early: len(m.disk.early)}, nil
 }
 
 func (m *memory) Open(ctx context.Context, o ports.Opening) error {

@@ -88,6 +88,10 @@ func (c *committer) settled(b *ports.CommitBatch, decisions []ports.Decision) er
 	}
 	for _, d := range decisions {
 		c.counts.decided(d)
+		if d.Dropped > 0 {
+			c.host.log.Warn("dropped writes of a hub whose work item did not come for a day, or that could not take effect when it came",
+				"family", c.name, "dropped", d.Dropped, "waiting", d.Waiting)
+		}
 	}
 	for i := range b.Entries {
 		if first := b.Entries[i].Again; first != 0 {

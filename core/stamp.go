@@ -31,6 +31,8 @@ func (c *checked) stampGUID(from *Source) {
 		return
 	}
 	switch {
+	case from.Work != "": // a hub sends an event again as the same work
+		c.entry.EventGUID = named("hub", from.Hub, from.Work, c.content())
 	case from.Stream != nil:
 		content := c.content()
 		c.entry.EventGUID = named("stream", from.Stream.name, from.Stream.nth(content, from.Line), content)

@@ -56,10 +56,16 @@ type WriteCounts struct {
 	NotFound       uint64
 	Expired        uint64
 	Refused        uint64 // by the Door or the local store
+	Late           uint64 // of a hub: overtaken by its later writes
+	Early          uint64 // of a hub: came before its item, and was kept until that comes
 	Ignored        uint64
 	SetAside       uint64
 	Deferred       uint64 // answered before they were decided
 	Overtaken      uint64 // deferred and then decided otherwise
+
+	EarlyWaiting uint64 // early writes that wait now, in all
+	EarlyApplied uint64 // those whose item came
+	EarlyDropped uint64 // those whose item did not come for a day, or that could not take effect when it did
 }
 
 // DeferredWrite is a write that was answered Deferred, or whose caller had gone, and that was not simply stored.

@@ -235,6 +235,7 @@ type Standing struct {
 	Empty   bool   // holds no record at all
 	Nonce   string // of the host; "" when the store has never seen it
 	Marks   map[Family]Mark
+	Early   int // early writes that wait for their items, of all hosts
 }
 
 // Opening is what Open is told.
@@ -268,6 +269,17 @@ type Decision struct {
 	Seq     uint64
 	Outcome Outcome
 	Err     *Error // with Refused: why
+
+	// Of early writes, with the entry that brought them about: how many came into effect because their item did, and how many
+	// were dropped, since they had waited too long or could not take effect.
+	Applied int
+	Dropped int
+	Waiting int // with Early, Applied or Dropped: how many wait now, in all
+}
+
+// Plain says whether the entry was simply stored, and nothing more is to be told.
+func (d *Decision) Plain() bool {
+	return d.Outcome == Stored && d.Err == nil && d.Applied == 0 && d.Dropped == 0
 }
 
 // Outcome is the kind of a decision.
@@ -280,6 +292,8 @@ const (
 	Missing        Outcome = "missing"         // a patch of an unknown key
 	Expired        Outcome = "expired"         // sent again after it was removed or aged out
 	Refused        Outcome = "refused"         // Err says why; what was stored is unchanged
+	Late           Outcome = "late"            // of a hub: later writes have set all that it would change
+	Early          Outcome = "early"           // of a hub: kept until its item comes
 )
 
 // Batch is a set of plain states for Put, grouped by key, an item before its events and attempts.

@@ -19,6 +19,9 @@ type Look interface {
 	Manifest(key string) (*Held, error)
 	// Gone says whether the key has a tombstone.
 	Gone(k Kind, key string) (bool, error)
+	// Early gives the early writes that wait for an item, in the order in which they came, and how many wait in all. It is
+	// asked only for writes of hubs.
+	Early(key string) (waiting []Entry, inAll int, err error)
 }
 
 // Held is a record as the store holds it.
@@ -26,6 +29,7 @@ type Held struct {
 	Record *Record
 	First  First
 	Change Change
+	Stamps string // which hub's write set which member; "" for a row that no hub writes. It belongs to the local store alone
 }
 
 // Effect is what an entry does.
@@ -39,6 +43,7 @@ type Effect struct {
 	Present  *Held  // what Next replaces; nil: Next is new
 	Bury     bool   // the record goes and leaves a tombstone
 	Revive   bool   // the key's tombstone goes
+	Keep     bool   // the entry itself is kept as an early write of its key
 }
 
 // Rules are the settings that decisions depend on.
@@ -76,6 +81,8 @@ type decider struct {
 	look   Look
 	rules  Rules
 	effect Effect
+	marks  marks  // of the row after a hub's write; nil where it sets none
+	stamps string // the same of a manifest
 }
 
 func (d *decider) outcome(o Outcome) { d.effect.Decision.Outcome = o }
@@ -105,6 +112,9 @@ func (d *decider) store(present *Held, next *Record, emitted string) {
 	held := &Held{Record: next, Change: Change{Host: d.rules.HostID, Seq: e.Seq}}
 	if present != nil {
 		held.First = present.First
+		if present.Stamps != "" || d.marks != nil {
+			held.Stamps = d.stampsOf(present, next)
+		}
 	} else {
 		held.First = First{ReceivedAt: e.ReceivedAt(), OrderKey: e.OrderKey(), Actor: e.Actor, Origin: e.Origin, EmittedAt: emitted}
 		if next.Table.Kind == KindItem {
@@ -114,6 +124,12 @@ func (d *decider) store(present *Held, next *Record, emitted string) {
 			}
 			held.First.EnqueuedKey = key
 		}
+		if d.stamped() {
+			held.Stamps = d.stampsOf(nil, next)
+		}
+	}
+	if d.stamps != "" {
+		held.Stamps = d.stamps
 	}
 	d.effect.Next, d.effect.Present = held, present
 }
@@ -127,6 +143,8 @@ func (d *decider) item() error {
 	given := d.parse(Items)
 	switch {
 	case given == nil:
+	case present == nil && d.entry.Action == UpdateWorkItem && d.waits():
+		return d.early()
 	case present == nil && d.entry.Action == UpdateWorkItem:
 		d.outcome(Missing)
 	case present == nil && d.entry.Class == Reflush && d.aged(given, TerminalItems, "LastEventAt", "CompletedAt", "EnqueuedAt"):
@@ -142,6 +160,10 @@ func (d *decider) item() error {
 }
 
 func (d *decider) overwriteItem(present *Held, given *Record) {
+	if d.stamped() {
+		d.overwriteStamped(present, given, "WorkItemHash", "EnqueuedAt")
+		return
+	}
 	next := present.Record.Clone()
 	changed := overwrite(next, given, "WorkItemHash", "EnqueuedAt")
 	if len(changed) == 0 {
@@ -173,6 +195,14 @@ func (d *decider) event() error {
 		return nil
 	}
 	emitted := d.entry.ReceivedAt()
+	if d.waits() {
+		if known, err := d.itemKnown(); err != nil || !known {
+			if err != nil {
+				return err
+			}
+			return d.early()
+		}
+	}
 	if d.entry.Class == Reflush {
 		emitted = ""
 		if known, err := d.itemKnown(); err != nil || !known {
@@ -186,6 +216,9 @@ func (d *decider) event() error {
 	d.store(nil, given, emitted)
 	return nil
 }
+
+// waits says whether the write is one that waits for its item: a live one of a hub that we joined.
+func (d *decider) waits() bool { return d.stamped() && d.entry.Class != Reflush }
 
 func (d *decider) itemKnown() (bool, error) {
 	item, err := d.look.Item(d.entry.Key)
@@ -204,6 +237,10 @@ func (d *decider) attempt() error {
 		return nil
 	}
 	if present != nil {
+		if e.Action == UpdateAttemptOutcome && d.stamped() {
+			d.overwriteStamped(present, given, "WorkItemHash", "AttemptNumber")
+			return nil
+		}
 		if e.Action == UpdateAttemptOutcome {
 			next := present.Record.Clone()
 			if len(overwrite(next, given, "WorkItemHash", "AttemptNumber")) > 0 {
@@ -214,11 +251,13 @@ func (d *decider) attempt() error {
 		d.fillAttempt(present, given)
 		return nil
 	}
-	if e.Action == UpdateAttemptOutcome || e.Class == Reflush {
+	if e.Action == UpdateAttemptOutcome || e.Class == Reflush || d.stamped() {
 		known, err := d.itemKnown()
 		switch {
 		case err != nil:
 			return err
+		case !known && d.waits():
+			return d.early()
 		case !known && e.Class == Reflush:
 			d.outcome(Expired)
 			return nil
@@ -244,7 +283,7 @@ func keyJSON(given []byte, key string) []byte {
 // fillAttempt merges an attempt that was inserted again: what is there stays. A second beacon is kept beside the first.
 func (d *decider) fillAttempt(present *Held, given *Record) {
 	next := present.Record.Clone()
-	changed := fill(next, given, "WorkItemHash", "AttemptNumber")
+	changed := fill(next, given, d.fixed(present, "WorkItemHash", "AttemptNumber")...)
 	first, second := present.Record.Get("BeaconID"), given.Get("BeaconID")
 	if !Blank(first) && !Blank(second) && string(first) != string(second) {
 		changed = addOtherBeacon(next, second) || changed
@@ -289,6 +328,9 @@ func (d *decider) manifest() error {
 	switch {
 	case given == nil:
 	case d.entry.Class != Reflush:
+		if present != nil && d.stamped() && d.liveManifest(present, given) {
+			return nil
+		}
 		if present != nil && present.Record.Same(given) && string(present.Record.JSON()) == string(given.JSON()) {
 			return nil
 		}
@@ -298,8 +340,12 @@ func (d *decider) manifest() error {
 		d.outcome(Expired)
 	case present == nil:
 		d.store(nil, given, "")
+	case d.hollow(present, later(present.Record, given, TerminalManifests, "StopTime")):
 	case later(present.Record, given, TerminalManifests, "StopTime"):
 		next := present.Record.Clone()
+		if by := toldStamp(given, "StopTime"); d.stamped() && by.Ms > whole(present.Stamps).Ms {
+			d.stamps = by.one()
+		}
 		if len(overwrite(next, given, "Hash")) > 0 {
 			d.store(present, next, "")
 		}
@@ -319,6 +365,10 @@ func (d *decider) removal() error {
 		d.outcome(AlreadyAbsent)
 		return nil
 	}
+	if d.stamped() && d.entry.Stamp.Older(whole(present.Stamps)) {
+		d.outcome(Late)
+		return nil
+	}
 	d.effect.Present, d.effect.Bury = present, true
 	return nil
 }
@@ -335,7 +385,7 @@ func (d *decider) aged(r *Record, terminal []string, times ...string) bool {
 // fill writes given's members where the present record has none.
 func (d *decider) fill(present *Held, given *Record, keep ...string) {
 	next := present.Record.Clone()
-	if fill(next, given, keep...) {
+	if fill(next, given, d.fixed(present, keep...)...) {
 		d.store(present, next, "")
 	}
 }

@@ -222,3 +222,4 @@ func (broken) Event(string) (*ports.Held, error)          { return nil, errBroke
 func (broken) Attempt(string, int64) (*ports.Held, error) { return nil, errBroken }
 func (broken) Manifest(string) (*ports.Held, error)       { return nil, errBroken }
 func (broken) Gone(ports.Kind, string) (bool, error)      { return false, errBroken }
+func (broken) Early(string) ([]ports.Entry, int, error)   { return nil, 0, errBroken }

@@ -13,10 +13,12 @@ import (
 type history struct {
 	held map[string]*ports.Held
 	gone map[string]bool
+
+	early map[string][]ports.Entry
 }
 
 func newHistory() *history {
-	return &history{held: map[string]*ports.Held{}, gone: map[string]bool{}}
+	return &history{held: map[string]*ports.Held{}, gone: map[string]bool{}, early: map[string][]ports.Entry{}}
 }
 
 func place(k ports.Kind, key string) string { return string(k) + " " + key }
@@ -34,6 +36,43 @@ func (h *history) Manifest(key string) (*ports.Held, error) {
 	return h.held[place(ports.KindManifest, key)], nil
 }
 func (h *history) Gone(k ports.Kind, key string) (bool, error) { return h.gone[place(k, key)], nil }
+
+func (h *history) Early(key string) (waiting []ports.Entry, inAll int, err error) {
+	for _, list := range h.early {
+		inAll += len(list)
+	}
+	return h.early[key], inAll, nil
+}
+
+// expire drops the early writes that have waited too long when an entry comes.
+func (h *history) expire(e *ports.Entry) (dropped int) {
+	for key, list := range h.early {
+		kept := slices.DeleteFunc(slices.Clone(list), func(w ports.Entry) bool { return w.ReceivedMs < ports.TooEarly(e) })
+		dropped += len(list) - len(kept)
+		h.early[key] = kept
+	}
+	return dropped
+}
+
+// commitAll decides an entry and, where it brings an item, the early writes that waited for it.
+func (h *history) commitAll(t failer, e *ports.Entry, rules ports.Rules) ports.Decision {
+	t.Helper()
+	dropped := h.expire(e)
+	effect := h.commit(t, e, rules)
+	d := effect.Decision
+	d.Dropped = dropped
+	if waiting := h.early[e.Key]; effect.Arrives() && len(waiting) > 0 {
+		delete(h.early, e.Key)
+		for _, w := range ports.Release(waiting, e) {
+			if h.commit(t, &w, rules).Decision.Outcome == ports.Refused {
+				d.Dropped++
+			} else {
+				d.Applied++
+			}
+		}
+	}
+	return d
+}
 
 // failer is what a test and a property have in common.
 type failer interface {
@@ -57,6 +96,9 @@ func (h *history) commit(t failer, e *ports.Entry, rules ports.Rules) ports.Effe
 	}
 	if effect.Present != h.held[at] && (effect.Next != nil || effect.Bury) {
 		t.Fatalf("the effect replaces %v, present is %v", effect.Present, h.held[at])
+	}
+	if effect.Keep {
+		h.early[e.Key] = append(h.early[e.Key], *e)
 	}
 	if effect.Revive {
 		delete(h.gone, at)

@@ -75,6 +75,9 @@ func stamps(more ...Column) []Column {
 		text("ChangeHost", 36), integer("ChangeSeq"))
 }
 
+// Stamps is the column that keeps which write of a hub set which member; see Held. Only the store itself reads it.
+const Stamps = "Stamps"
+
 func table(t Table) *Table {
 	t.places = make(map[string]int, len(t.Members))
 	for i, c := range t.Members {
@@ -98,7 +101,7 @@ var (
 			text("HealthComputedAt", 50), integer("AttemptNumber"), integer("MaxAttempts"), integer("RetryBackoffMs"), text("RetryAfter", 50),
 			text("LastError", 0), opaque("Result"), {Name: "CancelRequested", Type: Boolean}, text("CancelReason", 512),
 		},
-		Ours: stamps(text("Extra", 0), text("EnqueuedKey", 30)),
+		Ours: append(stamps(text("Extra", 0), text("EnqueuedKey", 30)), text(Stamps, 0)),
 		Indexes: []Index{
 			{Name: "IX_UVQueueWorkItem_Hash", Columns: []string{"WorkItemHash"}, Unique: true},
 			{Name: "IX_UVQueueWorkItem_Status", Columns: []string{"Status", "EnqueuedKey", "WorkItemHash"}},
@@ -133,7 +136,7 @@ var (
 			text("Outcome", 32),
 			{Name: "Error", Type: Text, Alias: "ErrorMessage"},
 		},
-		Ours: stamps(text("Extra", 0)),
+		Ours: append(stamps(text("Extra", 0)), text(Stamps, 0)),
 		Indexes: []Index{
 			{Name: "IX_UVQueueAttempt_HashNum", Columns: []string{"WorkItemHash", "AttemptNumber"}, Unique: true},
 		},
@@ -147,7 +150,7 @@ var (
 			text("Hash", 128), text("OperationHash", 128), text("OperationName", 500), text("Status", 32), text("RunMode", 32),
 			text("StartTime", 50), text("StopTime", 50), integer("ElapsedMs"), text("StagingPath", 1024),
 		},
-		Ours: stamps(),
+		Ours: append(stamps(), text(Stamps, 0)),
 		Indexes: []Index{
 			{Name: "IX_UVManifest_Hash", Columns: []string{"Hash"}, Unique: true},
 			{Name: "IX_UVManifest_StatusStop", Columns: []string{"Status", "StopTime"}},
@@ -157,7 +160,18 @@ var (
 		},
 	})
 
-	// Tables lists them.
+	// EarlyWrites is the table of early writes: what hubs sent before its item. They are no records; nobody reads or copies them.
+	EarlyWrites = &Table{
+		Name: "UVEarly", Key: "WorkItemHash",
+		Engine: []Column{{Name: "IDUVEarly", Type: Identity}},
+		Ours:   []Column{text("WorkItemHash", 128), integer("ReceivedMs"), opaque("Entry")},
+		Indexes: []Index{
+			{Name: "IX_UVEarly_Hash", Columns: []string{"WorkItemHash"}},
+			{Name: "IX_UVEarly_Received", Columns: []string{"ReceivedMs"}},
+		},
+	}
+
+	// Tables lists the record tables.
 	Tables = []*Table{Items, Events, Attempts, Manifests}
 )
 
@@ -172,7 +186,7 @@ func TableOf(k Kind) *Table {
 }
 
 // SchemaVersion counts the forward-only changes of the schema. A store with a higher one belongs to a newer holdfast.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // TerminalItems and TerminalManifests are the statuses in which a record is finished.
 var (

@@ -76,6 +76,21 @@ const (
 	OriginImport = "import"
 )
 
+// Stamp orders the writes of one hub: both numbers stand in the WorkItemHash of the work that carried the write.
+type Stamp struct {
+	Ms    int64  // epoch milliseconds
+	Count uint64 // of the hub's process, from 1
+}
+
+// Older says whether a write was certainly sent before another: neither number is greater, and one is less. A hub that was
+// started again counts from 1 again.
+func (s Stamp) Older(than Stamp) bool {
+	return s.Ms <= than.Ms && s.Count <= than.Count && s != than
+}
+
+// IsZero says that the write came from no hub.
+func (s Stamp) IsZero() bool { return s == Stamp{} }
+
 // Entry is one accepted write: what the journal keeps and the local store decides. An Entry is never changed once the
 // journal has given it its Seq; Record belongs to the Entry and is read only.
 type Entry struct {
@@ -93,6 +108,9 @@ type Entry struct {
 	Origin     string // one of the Origin constants
 	EventGUID  string // of an event; GUIDGiven says that the caller gave it
 	GUIDGiven  bool
+
+	// Stamp is when a hub that we joined sent the write, by its own count; zero for every other write.
+	Stamp Stamp
 
 	// Again is the Seq of the set-aside entry that this one replays; 0 for an ordinary write.
 	Again uint64

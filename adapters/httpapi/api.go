@@ -31,12 +31,18 @@ type Config struct {
 	Tokens    []Token
 	Loopback  bool  // only this machine can reach the listener; without tokens it must be so
 	MaxInWork int64 // bytes of large records in work at a time; 0 means 256 MiB
+	Joined    Joined
 	Logger    hclog.Logger
 }
+
+// Joined tells how the membership of somebody else's hub stands, for the status, and what a person should know of it, "" for
+// nothing. nil: no hub is joined.
+type Joined func() (status any, notice string)
 
 // API is the HTTP handler.
 type API struct {
 	host    Host
+	joined  Joined
 	version string
 	keys    keyring
 	guard   guard
@@ -101,7 +107,7 @@ func New(c Config) (*API, error) {
 		c.MaxInWork = maxInWork
 	}
 	a := &API{
-		host: c.Host, version: c.Version, keys: keys, guard: newGuard(len(keys) == 0), log: c.Logger, mux: http.NewServeMux(),
+		host: c.Host, joined: c.Joined, version: c.Version, keys: keys, guard: newGuard(len(keys) == 0), log: c.Logger, mux: http.NewServeMux(),
 		budget: semaphore.NewWeighted(max(c.MaxInWork, ports.MaxLineBytes)), pruneTime: pruneTime,
 		tellEvery: tellEvery, works: semaphore.NewWeighted(maxLasting),
 	}

@@ -161,7 +161,7 @@ type outcome struct {
 func outcomes(c *core.WriteCounts) []outcome {
 	return []outcome{
 		{"stored", c.Stored}, {"already_present", c.AlreadyPresent}, {"already_absent", c.AlreadyAbsent}, {"not_found", c.NotFound},
-		{"expired", c.Expired}, {"refused", c.Refused}, {"ignored", c.Ignored}, {"set_aside", c.SetAside},
+		{"expired", c.Expired}, {"refused", c.Refused}, {"late", c.Late}, {"early", c.Early}, {"ignored", c.Ignored}, {"set_aside", c.SetAside},
 	}
 }
 

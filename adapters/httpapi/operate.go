@@ -24,6 +24,7 @@ type statusBody struct {
 	core.Status
 	Survey      *ports.Survey `json:",omitempty"`
 	SurveyFault string        `json:",omitempty"` // why there is no Survey
+	Joined      any           `json:",omitempty"` // the membership of somebody else's hub
 }
 
 // status tells how things stand, with ?counts=true also how much there is.
@@ -37,6 +38,12 @@ func (a *API) status(w http.ResponseWriter, r *http.Request, _ caller) {
 	body := statusBody{Available: true, Success: true, Status: a.host.Status()}
 	if a.draining.Err() != nil {
 		body.Ready, body.Detail = false, stopping
+	}
+	if a.joined != nil {
+		membership, notice := a.joined()
+		if body.Joined = membership; notice != "" {
+			body.Notices = append(body.Notices, notice)
+		}
 	}
 	if counts {
 		ctx, cancel := context.WithTimeout(r.Context(), surveyTime)

@@ -9,18 +9,23 @@ import (
 
 // The binary form of an entry, without its Seq, which stands before it in the frame:
 //
-//	version  1 byte, 1
+//	version  1 byte, 1; 2 with a stamp
 //	flags    1 byte, see below
 //	action   1 byte, its place in ports.Writes counted from 1; 0 and the text for any other
 //	class    only with flagOtherClass: text
 //	origin   1 byte, its place in origins counted from 1; 0 and the text for any other
 //	number, receivedMs        zigzag varints
 //	again                     varint, only with flagAgain
+//	stamp                     zigzag varint and varint, only in version 2
 //	key, host, actor, guid    text: a varint length and the bytes
 //	record                    varint length, and the bytes unless they follow in parts
 //
-// A field can only be added under a new version; the old ones stay readable.
-const entryVersion = 1
+// A field can only be added under a new version; the old ones stay readable. What needs no newer one is written in the oldest, so
+// that the holdfast before can read it too.
+const (
+	entryVersion   = 1
+	stampedVersion = 2
+)
 
 const (
 	flagReflush    = 1 << iota // Class is Reflush
@@ -53,7 +58,11 @@ func appendEntry(dst []byte, e *ports.Entry, inline bool) []byte {
 	if e.Record == nil {
 		flags |= flagNoRecord
 	}
-	dst = append(dst, entryVersion, flags)
+	version := byte(entryVersion)
+	if !e.Stamp.IsZero() {
+		version = stampedVersion
+	}
+	dst = append(dst, version, flags)
 	dst = appendCode(dst, ports.Writes, e.Action)
 	if flags&flagOtherClass != 0 {
 		dst = appendText(dst, string(e.Class))
@@ -63,6 +72,10 @@ func appendEntry(dst []byte, e *ports.Entry, inline bool) []byte {
 	dst = binary.AppendVarint(dst, e.ReceivedMs)
 	if e.Again != 0 {
 		dst = binary.AppendUvarint(dst, e.Again)
+	}
+	if version == stampedVersion {
+		dst = binary.AppendVarint(dst, e.Stamp.Ms)
+		dst = binary.AppendUvarint(dst, e.Stamp.Count)
 	}
 	dst = appendText(dst, e.Key)
 	dst = appendText(dst, e.Host)
@@ -91,7 +104,7 @@ func appendCode[T ~string](dst []byte, known []T, s T) []byte {
 
 // envelopeBound is at least what appendEntry appends beside the record.
 func envelopeBound(e *ports.Entry) int {
-	return 80 + len(e.Action) + len(e.Class) + len(e.Origin) + len(e.Key) + len(e.Host) + len(e.Actor) + len(e.EventGUID)
+	return 100 + len(e.Action) + len(e.Class) + len(e.Origin) + len(e.Key) + len(e.Host) + len(e.Actor) + len(e.EventGUID)
 }
 
 // decoder reads entries. It remembers the texts of the entry before, because neighbours mostly share them.
@@ -108,7 +121,7 @@ type decoder struct {
 func (d *decoder) entry(e *ports.Entry, b []byte, inline bool) (recordBytes int, err error) {
 	d.rest, d.failed = b, false
 	version, flags := d.byte(), d.byte()
-	if version != entryVersion {
+	if version != entryVersion && version != stampedVersion {
 		return 0, errEntry
 	}
 	seq := e.Seq
@@ -125,6 +138,9 @@ func (d *decoder) entry(e *ports.Entry, b []byte, inline bool) (recordBytes int,
 	e.ReceivedMs = d.varint()
 	if flags&flagAgain != 0 {
 		e.Again = d.uvarint()
+	}
+	if version == stampedVersion {
+		e.Stamp = ports.Stamp{Ms: d.varint(), Count: d.uvarint()}
 	}
 	e.Key = d.text("")
 	e.Host = d.text(d.host)

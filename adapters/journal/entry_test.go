@@ -27,6 +27,9 @@ func anyEntry() *rapid.Generator[ports.Entry] {
 			GUIDGiven:  rapid.Bool().Draw(r, "given"),
 			Again:      rapid.Uint64().Draw(r, "again"),
 		}
+		if rapid.Bool().Draw(r, "of a hub") {
+			e.Stamp = ports.Stamp{Ms: rapid.Int64().Draw(r, "stamp ms"), Count: rapid.Uint64().Draw(r, "stamp count")}
+		}
 		if rapid.Bool().Draw(r, "has record") {
 			e.Record = append([]byte{}, rapid.SliceOf(rapid.Byte()).Draw(r, "record")...)
 		}
@@ -65,11 +68,32 @@ func TestABinaryFormThatIsCutOrOfAnotherVersionIsRefused(t *testing.T) {
 		if _, err := d.entry(&ports.Entry{}, b[:rapid.IntRange(0, len(b)-1).Draw(r, "cut")], true); err == nil {
 			r.Fatal("a part was taken for the whole")
 		}
-		b[0] = entryVersion + 1
+		b[0] = stampedVersion + 1
 		if _, err := d.entry(&ports.Entry{}, b, true); err == nil {
 			r.Fatal("an unknown version was read")
 		}
 	})
+}
+
+// A journal lives longer than the holdfast that wrote it.
+func TestAnEntryOfTheVersionBeforeIsReadAndStillWrittenSo(t *testing.T) {
+	t.Parallel()
+	before := []byte("\x01\f\x03\x01\x02\x90\xff\xc3\xa3\xc5h\a\x01w\b11111111\x03ops\x01g\x14{\"WorkItemHash\":\"w\"}")
+	want := ports.Entry{
+		Seq: 9, Action: ports.AppendEvent, Class: ports.Live, Key: "w", Number: 1, Record: []byte(`{"WorkItemHash":"w"}`),
+		ReceivedMs: 1796004675528, Host: "11111111", Actor: "ops", Origin: ports.OriginHTTP, EventGUID: "g", GUIDGiven: true, Again: 7,
+	}
+	var d decoder
+	got := ports.Entry{Seq: 9}
+	if _, err := d.entry(&got, before, true); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if now := appendEntry(nil, &want, true); !bytes.Equal(now, before) {
+		t.Errorf("it is written as %q, was %q", now, before)
+	}
 }
 
 func TestTheSizeOfFramesIsKnownBeforeTheyAreWritten(t *testing.T) {

@@ -51,4 +51,6 @@
 //	go hub.Run(ctx)                              // until ctx ends; then every socket is closed and every caller answered
 //	http.Serve(listener, hub.Beside(api))        // the hub's routes, and the API's
 //	backends := mesh.Mesh(hub)                   // hub is a ports.Mesh
+//
+// And the other way round a Member: a beacon of somebody else's hub, which so keeps its history here. member.go tells of it.
 package mesh

@@ -108,7 +108,7 @@ func (w *writer) apply(p *pending, odd map[ports.Family][]ports.Decision) (took 
 			return false, err
 		}
 		p.decisions = append(p.decisions, d)
-		if d.Outcome != ports.Stored {
+		if !d.Plain() {
 			odd[b.Family] = append(odd[b.Family], lasting(d))
 		}
 	}

@@ -112,11 +112,18 @@ func (f *fold) read(r *row) (err error) {
 		return err
 	}
 	deleted := false
-	err = f.w.link.query(r.layout.readID, func(v []driver.Value) error {
+	err = f.w.link.query(r.layout.writeID, func(v []driver.Value) error {
 		n, _ := v[0].(int64)
 		deleted = n != 0
+		stamps := ""
+		if r.layout.marks >= 0 {
+			stamps, _ = v[len(v)-1].(string)
+			v = v[:len(v)-1]
+		}
 		var err error
-		r.base, err = r.layout.held(anys(v[1:]))
+		if r.base, err = r.layout.held(anys(v[1:])); err == nil {
+			r.base.Stamps = stamps
+		}
 		return err
 	}, r.id)
 	if err == nil && deleted {
@@ -134,16 +141,35 @@ func anys(row []driver.Value) []any {
 	return out
 }
 
-// decide decides one entry and takes in its effect.
+// decide decides one entry, takes in its effect, and then decides what waited for it.
 func (f *fold) decide(e *ports.Entry, rules ports.Rules) (ports.Decision, error) {
-	if e.Action == ports.AppendEvent {
-		return f.decideEvent(e, rules)
-	}
-	effect, err := ports.Decide(e, f, rules)
+	dropped, err := f.w.dropEarly(e)
 	if err != nil {
 		return ports.Decision{}, err
 	}
-	return effect.Decision, f.take(&effect, len(e.Record) > bulkyBytes)
+	d, arrives, err := f.decideOne(e, rules)
+	if err == nil && arrives && f.w.known.early.count > 0 {
+		err = f.release(e, &d, rules)
+	}
+	d.Dropped += dropped
+	d.Told(int(f.w.known.early.count))
+	return d, err
+}
+
+// decideOne decides one entry alone; arrives says that it leaves an item there.
+func (f *fold) decideOne(e *ports.Entry, rules ports.Rules) (d ports.Decision, arrives bool, err error) {
+	if e.Action == ports.AppendEvent {
+		d, err = f.decideEvent(e, rules)
+		return d, false, err
+	}
+	effect, err := ports.Decide(e, f, rules)
+	if err != nil {
+		return ports.Decision{}, false, err
+	}
+	if effect.Keep {
+		return effect.Decision, false, f.w.keepEarly(e)
+	}
+	return effect.Decision, effect.Arrives(), f.take(&effect, len(e.Record) > bulkyBytes)
 }
 
 // decideEvent decides an event as if it were new, which it nearly always is. Only where that stores nothing, or its GUID
@@ -158,6 +184,9 @@ func (f *fold) decideEvent(e *ports.Entry, rules ports.Rules) (ports.Decision, e
 		if effect.Next == nil {
 			if f.hopeful {
 				continue
+			}
+			if effect.Keep {
+				return effect.Decision, f.w.keepEarly(e)
 			}
 			return effect.Decision, nil
 		}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"holdfast/ports"
@@ -17,10 +18,12 @@ type layout struct {
 	aliases uint64 // members that take another member's value while they are absent
 
 	// Places of single columns; -1 where the table has none.
-	extra, enqueued, order, received, actor, origin, host, seq, whole, updated, created int
+	extra, enqueued, order, received, actor, origin, host, seq, marks, whole, updated, created int
 
-	// Statements by key and by rowid.
-	findID, readID, deleteID string
+	told int // how many of our columns a record is restored from: all but the stamps of hubs, which only the writer reads
+
+	// Statements by key and by rowid; writeID is readID with the stamps of hubs behind it.
+	findID, readID, writeID, deleteID string
 
 	// What a host changed after a Seq, of all keys and of one; see trail.
 	since, sinceOfKey string
@@ -56,7 +59,7 @@ func newLayout(t *ports.Table) *layout {
 			l.aliases |= 1 << at
 		}
 	}
-	for _, c := range t.Ours {
+	for _, c := range t.Ours { // in the order of the table, the stamps last
 		place[c.Name] = len(l.names)
 		l.names = append(l.names, c.Name)
 	}
@@ -74,9 +77,11 @@ func newLayout(t *ports.Table) *layout {
 	}
 	l.extra, l.enqueued, l.order, l.received = at("Extra"), at("EnqueuedKey"), at("OrderKey"), at("ReceivedAt")
 	l.actor, l.origin, l.host, l.seq = at("Actor"), at("Origin"), at("ChangeHost"), at("ChangeSeq")
+	l.marks = at(ports.Stamps)
 	l.whole, l.updated, l.created = at("ManifestJSON"), at("UpdateDate"), at("CreateDate")
 
-	ours := columnNames(t.Ours)
+	ours := slices.DeleteFunc(columnNames(t.Ours), func(name string) bool { return name == ports.Stamps })
+	l.told = len(ours)
 	var slim []string
 	for at, c := range t.Members {
 		if c.Type != ports.Opaque {
@@ -98,6 +103,10 @@ func newLayout(t *ports.Table) *layout {
 		l.findID += ` AND "AttemptNumber" = ?`
 	}
 	l.readID = `SELECT "Deleted", ` + l.list + ` FROM "` + t.Name + `" WHERE rowid = ?`
+	l.writeID = l.readID
+	if l.marks >= 0 {
+		l.writeID = `SELECT "Deleted", ` + l.list + `, "` + ports.Stamps + `" FROM "` + t.Name + `" WHERE rowid = ?`
+	}
 	l.deleteID = `DELETE FROM "` + t.Name + `" WHERE rowid = ?`
 	l.since, l.sinceOfKey = changesOf(t, l.list), changesOfKey(t)
 	return l
@@ -138,6 +147,9 @@ func (l *layout) stamps(dst []any, h *ports.Held) {
 	dst[l.order], dst[l.received] = h.First.OrderKey, h.First.ReceivedAt
 	dst[l.actor], dst[l.origin] = h.First.Actor, h.First.Origin
 	dst[l.host], dst[l.seq] = h.Change.Host, int64(h.Change.Seq)
+	if l.marks >= 0 {
+		dst[l.marks] = h.Stamps
+	}
 }
 
 // filled is the set of columns whose value is not the default of the table.
@@ -227,6 +239,7 @@ func (l *layout) stampChanges(base, next *ports.Held) (set uint64) {
 	mark(base.First.Origin != next.First.Origin, l.origin)
 	mark(base.Change.Host != next.Change.Host, l.host)
 	mark(base.Change.Seq != next.Change.Seq, l.seq)
+	mark(base.Stamps != next.Stamps, l.marks)
 	return set
 }
 
@@ -258,7 +271,7 @@ func (l *layout) held(row []any) (*ports.Held, error) {
 		}
 		return h, nil
 	}
-	extra, _ := row[len(row)-len(l.table.Ours)+l.extra-l.members].(string)
+	extra, _ := row[len(row)-l.told+l.extra-l.members].(string)
 	if h.Record, err = ports.RestoreRecord(l.table, ports.Columns{Values: row, Extra: extra}); err != nil {
 		return nil, err
 	}
@@ -268,7 +281,7 @@ func (l *layout) held(row []any) (*ports.Held, error) {
 
 // stamped takes our columns, the last of a row.
 func (l *layout) stamped(row []any) *ports.Held {
-	ours := row[len(row)-len(l.table.Ours):]
+	ours := row[len(row)-l.told:]
 	text := func(at int) string {
 		if at < 0 {
 			return ""

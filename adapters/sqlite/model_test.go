@@ -24,6 +24,8 @@ type memory struct {
 	held map[place]*ports.Held
 	gone map[grave]bool
 	keys map[string]string // of events: their items
+
+	early []ports.Entry
 }
 
 func newMemory() *memory {
@@ -40,10 +42,43 @@ func (m *memory) Manifest(key string) (*ports.Held, error) {
 }
 func (m *memory) Gone(k ports.Kind, key string) (bool, error) { return m.gone[grave{k, key}], nil }
 
+func (m *memory) Early(key string) (waiting []ports.Entry, inAll int, err error) {
+	for _, e := range m.early {
+		if e.Key == key {
+			waiting = append(waiting, e)
+		}
+	}
+	return waiting, len(m.early), nil
+}
+
+// commit decides an entry, and what waited for it.
 func (m *memory) commit(t *rapid.T, e *ports.Entry, rules ports.Rules) ports.Decision {
+	before := len(m.early)
+	m.early = slices.DeleteFunc(m.early, func(w ports.Entry) bool { return e.Action.Family() == ports.Queue && w.ReceivedMs < ports.TooEarly(e) })
+	dropped := before - len(m.early)
+	d, arrives := m.one(t, e, rules)
+	if waiting, _, _ := m.Early(e.Key); arrives {
+		m.early = slices.DeleteFunc(m.early, func(w ports.Entry) bool { return w.Key == e.Key })
+		for _, w := range ports.Release(waiting, e) {
+			if one, _ := m.one(t, &w, rules); one.Outcome == ports.Refused {
+				d.Dropped++
+			} else {
+				d.Applied++
+			}
+		}
+	}
+	d.Dropped += dropped
+	d.Told(len(m.early))
+	return d
+}
+
+func (m *memory) one(t *rapid.T, e *ports.Entry, rules ports.Rules) (d ports.Decision, arrives bool) {
 	effect, err := ports.Decide(e, m, rules)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if effect.Keep {
+		m.early = append(m.early, *e)
 	}
 	if effect.Revive {
 		delete(m.gone, grave{effect.Kind, effect.Key})
@@ -59,7 +94,7 @@ func (m *memory) commit(t *rapid.T, e *ports.Entry, rules ports.Rules) ports.Dec
 			m.keys[effect.GUID] = effect.Key
 		}
 	}
-	return effect.Decision
+	return effect.Decision, effect.Arrives()
 }
 
 var (
@@ -110,6 +145,9 @@ func someEntry(family ports.Family) *rapid.Generator[ports.Entry] {
 		if rapid.IntRange(0, 3).Draw(t, "class") == 0 {
 			e.Class = ports.Reflush
 		}
+		if rapid.IntRange(0, 2).Draw(t, "hub") == 0 {
+			e.Stamp = ports.Stamp{Ms: rapid.Int64Range(1796004734800, 1796004734803).Draw(t, "ms"), Count: rapid.Uint64Range(1, 3).Draw(t, "count")}
+		}
 		return e
 	})
 }
@@ -141,6 +179,7 @@ func TestTheFileHoldsWhatAStoreInMemoryHolds(t *testing.T) {
 		defer func() { _ = s.Close() }()
 		m := newMemory()
 		seqs := map[ports.Family]uint64{}
+		hours := rapid.SampledFrom([]int64{1, 3_600_000}).Draw(t, "between")
 		for range rapid.IntRange(1, max(8/slowdown, 1)).Draw(t, "rounds") {
 			type sent struct {
 				p       ports.Pending
@@ -155,7 +194,7 @@ func TestTheFileHoldsWhatAStoreInMemoryHolds(t *testing.T) {
 				b := ports.CommitBatch{Family: family, Epoch: epoch, After: seqs[family]}
 				for i := range entries {
 					seqs[family]++
-					entries[i].Seq, entries[i].ReceivedMs = seqs[family], 1796004734800+int64(seqs[family])
+					entries[i].Seq, entries[i].ReceivedMs = seqs[family], 1796004734800+int64(seqs[family])*hours
 					want = append(want, m.commit(t, &entries[i], ports.Rules{HostID: host, Retention: retention}))
 				}
 				b.Through, b.Entries = seqs[family], entries
@@ -171,7 +210,8 @@ func TestTheFileHoldsWhatAStoreInMemoryHolds(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i, e := range f.entries {
-					if fmt.Sprint(plain(got[i:i+1])) != fmt.Sprint(plain(f.want[i:i+1])) {
+					g, w := &got[i], &f.want[i]
+					if fmt.Sprint(plain(got[i:i+1])) != fmt.Sprint(plain(f.want[i:i+1])) || g.Applied != w.Applied || g.Dropped != w.Dropped || g.Waiting != w.Waiting {
 						t.Fatalf("%s of %q %s: decided %v, want %v", e.Action, e.Key, e.Record, plain(got[i:i+1]), plain(f.want[i:i+1]))
 					}
 				}
@@ -186,6 +226,20 @@ func TestTheFileHoldsWhatAStoreInMemoryHolds(t *testing.T) {
 			compare(t, s, m)
 		}
 	})
+}
+
+func stampsIn(t *rapid.T, s *Store, p place) (stamps string) {
+	if p.layout.marks < 0 {
+		return ""
+	}
+	text, args := `SELECT "Stamps" FROM "`+p.layout.table.Name+`" WHERE "`+p.layout.table.Key+`" = ?`, []any{p.key}
+	if p.layout == attempts {
+		text, args = text+` AND "AttemptNumber" = ?`, append(args, p.number)
+	}
+	if err := s.file.readers.QueryRowContext(context.Background(), text, args...).Scan(&stamps); err != nil {
+		t.Fatal(err)
+	}
+	return stamps
 }
 
 func plain(list []ports.Decision) []string {
@@ -225,7 +279,14 @@ func compare(t *rapid.T, s *Store, m *memory) {
 	if a, b := slices.SortedFunc(maps.Keys(got), order), slices.SortedFunc(maps.Keys(m.held), order); !slices.Equal(a, b) {
 		t.Fatalf("the file has %v\nwant         %v", a, b)
 	}
+	standing, err := s.Stand(context.Background(), host)
+	if err != nil || standing.Early != len(m.early) {
+		t.Fatalf("%d early writes wait, want %d (%v)", standing.Early, len(m.early), err)
+	}
 	for p, want := range m.held {
+		if stamps := stampsIn(t, s, p); stamps != want.Stamps {
+			t.Fatalf("%v has the stamps %s, want %s", p, stamps, want.Stamps)
+		}
 		row := got[p]
 		record, err := ports.ParseRecord(p.layout.table, row.Body)
 		if err != nil {

@@ -62,7 +62,7 @@ func newScanner(l *layout, lean bool, lead int) *scanner {
 	case l.whole >= 0:
 		n = 2
 	}
-	s := &scanner{layout: l, lean: lean, lead: lead, values: make([]any, lead+n+len(l.table.Ours))}
+	s := &scanner{layout: l, lean: lean, lead: lead, values: make([]any, lead+n+l.told)}
 	for i := range s.values {
 		s.into = append(s.into, &s.values[i])
 	}
@@ -98,7 +98,7 @@ func (s *scanner) scan(rows *sql.Rows) (ports.Row, error) {
 	if !s.lean {
 		return l.restore(values)
 	}
-	full := make([]any, l.members+len(l.table.Ours))
+	full := make([]any, l.members+l.told)
 	for i, at := range l.slim {
 		full[at] = values[i]
 	}

@@ -92,7 +92,7 @@ func mend(l *link) (storeID string, err error) {
 	if err := mendIndex(l, "UVGone", goneByChange); err != nil {
 		return "", err
 	}
-	for _, t := range ports.Tables {
+	for _, t := range slices.Concat(ports.Tables, []*ports.Table{ports.EarlyWrites}) {
 		if err := mendTable(l, t); err != nil {
 			return "", err
 		}
@@ -154,7 +154,7 @@ func mendTable(l *link, t *ports.Table) error {
 			return err
 		}
 	}
-	if !present["OrderKey"] {
+	if t != ports.EarlyWrites && !present["OrderKey"] {
 		return takeOver(l, t)
 	}
 	return nil

@@ -27,6 +27,9 @@ func (s *Store) Stand(ctx context.Context, hostID string) (ports.Standing, error
 		if standing.Nonce, err = f.key(ctx, keyNonce(hostID)); err != nil {
 			return err
 		}
+		if err := f.readers.QueryRowContext(ctx, `SELECT count(*) FROM "UVEarly"`).Scan(&standing.Early); err != nil {
+			return err
+		}
 		for _, family := range ports.Families {
 			var mark ports.Mark
 			found, err := f.keyJSON(ctx, keyMark(family, hostID), &mark)

@@ -33,6 +33,7 @@ type known struct {
 	epochs map[ports.Family][]ports.Epoch
 	odds   map[ports.Family]*odds
 	gone   map[ports.Family]int64 // how many tombstones there are
+	early  waiters
 }
 
 const cacheBytes = 32 << 20
@@ -182,6 +183,9 @@ func (w *writer) refresh() error {
 		if err := w.recallFamily(k, f); err != nil {
 			return err
 		}
+	}
+	if k.early, err = waitersIn(w.link); err != nil {
+		return err
 	}
 	w.known = k
 	return nil

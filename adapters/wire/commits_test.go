@@ -48,6 +48,7 @@ func TestDecisionsComeBackAsTheyWereMade(t *testing.T) {
 		{Seq: 1, Outcome: ports.Stored}, {Seq: 2, Outcome: ports.AlreadyPresent}, {Seq: 3, Outcome: ports.Missing},
 		{Seq: 4, Outcome: ports.Stored}, {Seq: 5, Outcome: ports.Expired}, {Seq: 6, Outcome: ports.AlreadyAbsent},
 		{Seq: 7, Outcome: ports.Refused, Err: ports.InField(ports.Conflict, "Payload", "differs from what is stored")},
+		{Seq: 8, Outcome: ports.Late}, {Seq: 9, Outcome: ports.Early, Dropped: 2, Waiting: 5}, {Seq: 10, Outcome: ports.Stored, Applied: 3},
 	}
 	var got ports.CommitBatch
 	client, _ := connect(t, &script{commit: func(_ context.Context, b ports.CommitBatch) (ports.Pending, error) {
@@ -56,12 +57,13 @@ func TestDecisionsComeBackAsTheyWereMade(t *testing.T) {
 		l.decisions = want
 		return l, nil
 	}})
-	sent := batch(1, 7)
+	sent := batch(1, 10)
 	sent.Entries[1] = ports.Entry{
 		Seq: 2, Action: ports.AppendEvent, Class: ports.Reflush, Key: "schlüssel", Record: []byte("{ \"a\" : 1.0 }"),
 		ReceivedMs: 7, Host: "host", Actor: "actor", Origin: ports.OriginHub, EventGUID: "guid", GUIDGiven: true,
 	}
 	sent.Entries[2] = ports.Entry{Seq: 3, Action: ports.UpdateAttemptOutcome, Class: ports.Live, Key: "k", Number: 3, Record: []byte("{}"), Again: 1}
+	sent.Entries[2].Stamp = ports.Stamp{Ms: 1796004734800, Count: 1<<64 - 1}
 	sent.Entries[3] = ports.Entry{Seq: 4, Action: ports.RemoveManifest, Class: ports.Live, Key: "k"}
 	pending, err := client.Commit(t.Context(), sent)
 	if err != nil {

@@ -46,7 +46,7 @@ func descriptionIn(m *pb.DescribeResponse) ports.Description {
 }
 
 func standingOut(s ports.Standing) *pb.StandResponse {
-	m := &pb.StandResponse{StoreId: s.StoreID, Empty: s.Empty, Nonce: s.Nonce}
+	m := &pb.StandResponse{StoreId: s.StoreID, Empty: s.Empty, Nonce: s.Nonce, Early: int64(s.Early)}
 	for _, f := range ports.Families {
 		if mark, has := s.Marks[f]; has {
 			m.Marks = append(m.Marks, &pb.Mark{Family: families.out[f], Epoch: mark.Epoch, Seq: mark.Seq})
@@ -56,7 +56,7 @@ func standingOut(s ports.Standing) *pb.StandResponse {
 }
 
 func standingIn(m *pb.StandResponse) ports.Standing {
-	s := ports.Standing{StoreID: m.StoreId, Empty: m.Empty, Nonce: m.Nonce, Marks: map[ports.Family]ports.Mark{}}
+	s := ports.Standing{StoreID: m.StoreId, Empty: m.Empty, Nonce: m.Nonce, Marks: map[ports.Family]ports.Mark{}, Early: int(m.Early)}
 	for _, mark := range m.Marks {
 		if f, known := families.in[mark.Family]; known {
 			s.Marks[f] = ports.Mark{Epoch: mark.Epoch, Seq: mark.Seq}

@@ -10,7 +10,7 @@ import (
 )
 
 // entryOverhead is more than an entry's fields other than its texts can take on the wire.
-const entryOverhead = 96
+const entryOverhead = 128
 
 // batchOut makes the message of a batch. What could not be sent is refused here and now, because an error while a message
 // is being written would end the stream for the batches before it as well.
@@ -39,6 +39,7 @@ func batchOut(b *ports.CommitBatch) (*pb.CommitRequest, error) {
 		out.Seq, out.Action, out.Reflush, out.Key, out.Number, out.Record = e.Seq, action, e.Class == ports.Reflush, e.Key, e.Number, e.Record
 		out.ReceivedMs, out.Host, out.Actor, out.Origin = e.ReceivedMs, e.Host, e.Actor, e.Origin
 		out.EventGuid, out.GuidGiven, out.Again = e.EventGUID, e.GUIDGiven, e.Again
+		out.StampMs, out.StampCount = e.Stamp.Ms, e.Stamp.Count
 		m.Entries[i] = out
 	}
 	if size > ports.MaxMessageBytes-1<<20 {
@@ -68,6 +69,7 @@ func batchIn(m *pb.CommitRequest) (ports.CommitBatch, error) {
 			Seq: e.Seq, Action: action, Class: class, Key: e.Key, Number: e.Number, Record: e.Record,
 			ReceivedMs: e.ReceivedMs, Host: e.Host, Actor: e.Actor, Origin: e.Origin,
 			EventGUID: e.EventGuid, GUIDGiven: e.GuidGiven, Again: e.Again,
+			Stamp: ports.Stamp{Ms: e.StampMs, Count: e.StampCount},
 		}
 	}
 	return b, nil
@@ -84,14 +86,14 @@ func decisionsOut(entries []ports.Entry, decisions []ports.Decision) ([]*pb.Deci
 		if d.Seq != entries[i].Seq {
 			return nil, ports.Errorf(ports.Internal, "commit", "the store decided entry %d where %d stands", d.Seq, entries[i].Seq)
 		}
-		if d.Outcome == ports.Stored {
+		if d.Plain() {
 			continue
 		}
 		outcome, known := outcomes.out[d.Outcome]
 		if !known {
 			return nil, ports.Errorf(ports.Internal, "commit", "the store decided %q of entry %d, which is no outcome", d.Outcome, d.Seq)
 		}
-		m := &pb.Decision{Seq: d.Seq, Outcome: outcome}
+		m := &pb.Decision{Seq: d.Seq, Outcome: outcome, Applied: int64(d.Applied), Dropped: int64(d.Dropped), Waiting: int64(d.Waiting)}
 		if d.Err != nil {
 			m.Error = detailOf(d.Err)
 		}
@@ -113,7 +115,8 @@ func decisionsIn(seqs []uint64, odd []*pb.Decision) ([]ports.Decision, error) {
 		if !known {
 			return nil, ports.Errorf(ports.Internal, "commit", "the plugin answered entry %d with the outcome %d, which this host does not know", seq, odd[next].Outcome)
 		}
-		decisions[i].Outcome = outcome
+		decisions[i].Outcome, decisions[i].Waiting = outcome, int(odd[next].Waiting)
+		decisions[i].Applied, decisions[i].Dropped = int(odd[next].Applied), int(odd[next].Dropped)
 		if outcome == ports.Refused {
 			decisions[i].Err = errorOf(odd[next].Error)
 		}

@@ -61,6 +61,8 @@ var (
 		ports.Missing:        pb.Outcome_OUTCOME_MISSING,
 		ports.Expired:        pb.Outcome_OUTCOME_EXPIRED,
 		ports.Refused:        pb.Outcome_OUTCOME_REFUSED,
+		ports.Late:           pb.Outcome_OUTCOME_LATE,
+		ports.Early:          pb.Outcome_OUTCOME_EARLY,
 	})
 	optionTypes = table(map[ports.OptionType]pb.OptionType{
 		ports.OptionString:   pb.OptionType_OPTION_TYPE_STRING,

@@ -123,7 +123,7 @@ func TestQueriesAndPagesArriveAsTheyWereGiven(t *testing.T) {
 func TestStandingAndOpeningArriveAsTheyWereGiven(t *testing.T) {
 	var opened ports.Opening
 	stands := ports.Standing{
-		StoreID: "store", Empty: true, Nonce: "n",
+		StoreID: "store", Empty: true, Nonce: "n", Early: 3,
 		Marks: map[ports.Family]ports.Mark{ports.Queue: {Epoch: "e", Seq: 7}, ports.Manifest: {Epoch: "f"}},
 	}
 	at := ports.Position{StoreID: "store", Epoch: "e", Seqs: map[string]uint64{"host": 1 << 63}}

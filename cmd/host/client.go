@@ -53,7 +53,7 @@ type envelope struct {
 	AlreadyPresent             bool
 	AlreadyAbsent              bool
 	Ignored, Expired, Deferred bool
-	SetAside                   bool
+	SetAside, Late             bool
 	Refused                    ports.Code
 	Seq                        uint64
 }

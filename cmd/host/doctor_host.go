@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/adapters/mesh"
 	"holdfast/core"
 	"holdfast/internal/config"
 )
@@ -74,6 +75,18 @@ func (c *checkup) status(s *hostStatus) {
 			c.follower(b.Name, &b.Followers[i])
 		}
 	}
+	if s.Joined != nil {
+		c.joined(s.Joined)
+	}
+}
+
+// joined judges the membership of somebody else's hub.
+func (c *checkup) joined(s *mesh.MemberStatus) {
+	verdict := warns
+	if s.Joined() && s.Detail == "" {
+		verdict = fine
+	}
+	c.foundf(verdict, "joined hub", "%s", hubText(s))
 }
 
 // backend judges a backend's public state. One that is needed for every write fails when it is away; one that is there may still be

@@ -199,6 +199,8 @@ func (t *tally) count(a *envelope) (failed bool) {
 		outcome = "ignored"
 	case a.Expired:
 		outcome = "expired"
+	case a.Late:
+		outcome = "late"
 	case a.Seq == 0:
 		outcome = "read"
 	}

@@ -19,14 +19,14 @@ import (
 	"holdfast/ports"
 )
 
-// crossing is where beacons and plugins meet: the hub that beacons connect to, and the socket on which the plugins of this
-// host reach it. A nil crossing is a host that lets no beacon in.
+// crossing is where beacons and plugins meet: the hub that beacons connect to, the one that this host joined, and the socket on
+// which the plugins of this host reach the beacons of both. A nil crossing is a host that lets no beacon in and joins no hub.
 type crossing struct {
 	access   ports.MeshAccess // what plugins are told
 	dir      *process.RunDir
 	listener net.Listener
 
-	hub    *mesh.Hub
+	hub    *mesh.Hub // nil: no beacon is let in
 	server *grpc.Server
 	ran    chan struct{} // closed when the hub is done
 	quit   context.CancelFunc
@@ -36,7 +36,9 @@ type crossing struct {
 func openCrossing(cfg *config.Config, log hclog.Logger) (*crossing, error) {
 	if !cfg.MeshOpen() {
 		log.Info("no beacon is let in: other machines can reach this address; a mesh block with a join_secret or a user says who may come")
-		return nil, nil
+		if cfg.Mesh.Join == "" {
+			return nil, nil
+		}
 	}
 	dir, err := process.OpenRunDir("")
 	if err != nil {
@@ -59,11 +61,27 @@ func (c *crossing) plugins() ports.MeshAccess {
 	return c.access
 }
 
-// begin makes the hub over a core, and serves it to plugins.
-func (c *crossing) begin(cfg *config.Config, host *core.Host, log hclog.Logger) (err error) {
+// begin makes the hub over a core, and serves it and the joined one to plugins.
+func (c *crossing) begin(cfg *config.Config, host *core.Host, joined *membership, log hclog.Logger) (err error) {
 	if c == nil {
 		return nil
 	}
+	if cfg.MeshOpen() {
+		if err := c.letIn(cfg, host, log); err != nil {
+			return err
+		}
+	}
+	c.server = wire.NewMeshServer(joined.beside(c.hub), c.access.Token, log)
+	go func() {
+		if err := c.server.Serve(c.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			log.Error("plugins cannot reach the mesh; start holdfast again", "error", err)
+		}
+	}()
+	return nil
+}
+
+// letIn makes the hub and runs it.
+func (c *crossing) letIn(cfg *config.Config, host *core.Host, log hclog.Logger) (err error) {
 	var users []mesh.User
 	for _, u := range cfg.Mesh.Users {
 		users = append(users, mesh.User{Name: u.Name, Password: u.Password.Reveal()})
@@ -74,24 +92,18 @@ func (c *crossing) begin(cfg *config.Config, host *core.Host, log hclog.Logger) 
 	if err != nil {
 		return err
 	}
-	c.server = wire.NewMeshServer(c.hub, c.access.Token, log)
 	ctx, quit := context.WithCancel(context.Background())
 	c.ran, c.quit = make(chan struct{}), quit
 	go func() {
 		defer close(c.ran)
 		_ = c.hub.Run(ctx)
 	}()
-	go func() {
-		if err := c.server.Serve(c.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-			log.Error("plugins cannot reach the mesh; start holdfast again", "error", err)
-		}
-	}()
 	return nil
 }
 
 // beside puts the hub's routes and sockets in front of the API's.
 func (c *crossing) beside(api http.Handler) http.Handler {
-	if c == nil {
+	if c == nil || c.hub == nil {
 		return api
 	}
 	return c.hub.Beside(api)
@@ -99,7 +111,7 @@ func (c *crossing) beside(api http.Handler) http.Handler {
 
 // rest answers every caller and lets every beacon go. What was done is recorded, as far as ctx allows.
 func (c *crossing) rest(ctx context.Context) {
-	if c == nil {
+	if c == nil || c.hub == nil {
 		return
 	}
 	c.quit()
@@ -114,8 +126,10 @@ func (c *crossing) close() {
 	if c == nil {
 		return
 	}
-	if c.server != nil {
+	if c.quit != nil {
 		c.quit()
+	}
+	if c.server != nil {
 		c.server.Stop()
 	}
 	_ = c.listener.Close()

@@ -21,6 +21,7 @@ import (
 type running struct {
 	api       *httpapi.API
 	mesh      *crossing
+	member    *membership
 	host      *core.Host
 	local     *process.Process
 	followers []*process.Process
@@ -47,6 +48,7 @@ func (r running) until(ctx context.Context, listener net.Listener) error {
 	work, rest := context.WithCancel(context.Background())
 	worked := make(chan error, 1)
 	go func() { worked <- r.host.Run(work) }()
+	r.member.start()
 	server := r.api.Server()
 	server.Handler = r.mesh.beside(r.api)
 	served := make(chan error, 1)
@@ -59,12 +61,14 @@ func (r running) until(ctx context.Context, listener net.Listener) error {
 	}
 	r.log.Info("stopping")
 	r.api.Drain()
+	r.member.goodbye()
 	limit, cancel := context.WithTimeout(context.Background(), answersLimit)
 	defer cancel()
 	r.mesh.rest(limit)
 	if err := server.Shutdown(limit); err != nil {
 		failed = errors.Join(failed, fmt.Errorf("some answers were still due after %s: %w", answersLimit, err), server.Close())
 	}
+	r.member.rest(limit)
 	rest()
 	failed = errors.Join(failed, <-worked, r.stopPlugins())
 	if failed != nil {

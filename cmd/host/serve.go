@@ -12,9 +12,9 @@ import (
 
 // serveCommand is `holdfast serve`: it puts the parts together, runs them and stops them in order.
 //
-//	lock the data directory -> state -> journals -> the local store's plugin -> the followers' plugins -> core -> mesh, HTTP
+//	lock the data directory -> state -> journals -> the local store's plugin -> the followers' plugins -> core -> mesh, HTTP, a hub to join
 //
-// Stopping goes the other way round: no more intake, due answers given, beacons let go, the core at rest, the plugins drained, the journals
+// Stopping goes the other way round: no more intake, due answers given, beacons let go, the joined hub left, the core at rest, the plugins drained, the journals
 // synced. Everything that is looked up in the machine is in house.go, the order of start and stop in running.go.
 type serveCommand struct {
 	Listen string `placeholder:"HOST:PORT" help:"Where to listen ($$HOLDFAST_LISTEN)."`
@@ -66,18 +66,22 @@ func (s serveCommand) Run(in *invocation) error {
 	if err != nil {
 		return exitcode.With(exitcode.Environment, err)
 	}
+	member, err := join(cfg, house.state, host, log.Named("member"))
+	if err != nil {
+		return exitcode.With(exitcode.Environment, err)
+	}
 	api, err := httpapi.New(httpapi.Config{
-		Host: httpapi.Over(host), Version: version(), Tokens: tokens(cfg), Loopback: cfg.Loopback(), Logger: log.Named("http"),
+		Host: httpapi.Over(host), Version: version(), Tokens: tokens(cfg), Loopback: cfg.Loopback(), Joined: member.told(), Logger: log.Named("http"),
 	})
 	if err != nil {
 		return err
 	}
-	if err := house.mesh.begin(cfg, host, log.Named("mesh")); err != nil {
+	if err := house.mesh.begin(cfg, host, member, log.Named("mesh")); err != nil {
 		return err
 	}
 	fmt.Fprintf(in.stdout, "holdfast %s serves on http://%s, data in %s\n", version(), listener.Addr(), cfg.Data)
 	refused := func(err error) error { return cfg.Err(cfg.Refusal(cfg.LocalBackend(), err)) }
-	return running{api: api, mesh: house.mesh, host: host, local: local, followers: processes, log: log, refused: refused}.until(in.ctx, listener)
+	return running{api: api, mesh: house.mesh, member: member, host: host, local: local, followers: processes, log: log, refused: refused}.until(in.ctx, listener)
 }
 
 func tokens(cfg *config.Config) (list []httpapi.Token) {

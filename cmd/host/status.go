@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/adapters/mesh"
 	"holdfast/core"
 	"holdfast/ports"
 )
@@ -25,6 +26,7 @@ type hostStatus struct {
 	core.Status
 	Survey      *ports.Survey
 	SurveyFault string
+	Joined      *mesh.MemberStatus // nil: no hub is joined
 }
 
 func (c *client) status(ctx context.Context, counts bool) (s hostStatus, answer []byte, err error) {
@@ -59,6 +61,9 @@ func (c statusCommand) Run(in *invocation) error {
 	fmt.Fprintln(in.stdout)
 	if err := backendTable(in.stdout, s.Backends); err != nil {
 		return err
+	}
+	if s.Joined != nil && s.Joined.Detail == "" { // else it stands among the notices
+		fmt.Fprintf(in.stdout, "\nhub %s since %s, %s answered\n", clean(hubText(s.Joined)), moment(s.Joined.Since), counted(int64(s.Joined.Taken), "call"))
 	}
 	if c.Counts {
 		fmt.Fprintln(in.stdout)

@@ -36,12 +36,16 @@ func TestTheExampleLoadsWithEverythingTurnedOn(t *testing.T) {
 	turnedOn = regexp.MustCompile(`(?m)^ +holdfast (serve|config) .*\n`).ReplaceAllString(turnedOn, "")
 	cfg := load(t, "holdfast.hcl", turnedOn, config.Input{LookupEnv: environment(map[string]string{
 		"HOLDFAST_TOKEN": "hunter2", "HOLDFAST_JOIN_SECRET": "hunter3", "HOLDFAST_WORKER_PASSWORD": "hunter4",
+		"ULTRAVISOR_JOIN_SECRET": "hunter5", "ULTRAVISOR_PASSWORD": "hunter6",
 	})})
 	if len(cfg.Tokens) != 1 || cfg.Tokens[0].Secret.Reveal() != "hunter2" {
 		t.Errorf("the tokens are %v", cfg.Tokens)
 	}
 	if m := cfg.Mesh; m.Name != "holdfast" || m.JoinSecret.Reveal() != "hunter3" || len(m.Users) != 1 || m.Users[0].Name != "worker" || m.Users[0].Password.Reveal() != "hunter4" {
 		t.Errorf("the mesh is %+v", m)
+	}
+	if m := cfg.Mesh; m.Join != "http://ultravisor:54321" || m.As != "holdfast-1" || m.JoinUser != "holdfast" || m.JoinPassword.Reveal() != "hunter6" || m.JoinWith.Reveal() != "hunter5" {
+		t.Errorf("what is joined is %+v", m)
 	}
 	if cfg.PluginDir != "/usr/lib/holdfast/plugins" || cfg.LocalBackend().Plugin != "/opt/sqlite/holdfast-backend-sqlite" {
 		t.Errorf("plugins in %s, the local one at %s", cfg.PluginDir, cfg.LocalBackend().Plugin)

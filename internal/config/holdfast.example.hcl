@@ -100,6 +100,18 @@ mesh {
   #user "worker" {
   #  password = env("HOLDFAST_WORKER_PASSWORD")
   #}
+
+  # An Ultravisor that shall keep its history here: holdfast joins it as a beacon that offers QueuePersistence and ManifestStore.
+  #join = "http://ultravisor:54321"
+
+  # This host's name there, which the hub knows it by; the default is "holdfast-" and the host's id. Two hosts never share one.
+  #as = "holdfast-1"
+
+  # For a hub that asks who comes: join_with is its join secret, which lets a beacon in; the login lets holdfast look whether the
+  # hub keeps its history here.
+  #join_with     = env("ULTRAVISOR_JOIN_SECRET")
+  #join_user     = "holdfast"
+  #join_password = env("ULTRAVISOR_PASSWORD")
 }
 
 # Who may call, for a host that listens on more than a loopback address: one block for each caller. The role "read" reads,

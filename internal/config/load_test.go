@@ -138,6 +138,9 @@ journal {
 		"journal.limit = 2MiB (host.hcl:7)",
 		"journal.reserve = 1MiB (env HOLDFAST_JOURNAL_RESERVE)",
 		"mesh.name = holdfast (default)",
+		"mesh.join =  (default)",
+		"mesh.as =  (default)",
+		"mesh.join_user =  (default)",
 		"retention = off (host.hcl:5)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -28,6 +28,9 @@ func (c *Config) mayShow(name string) bool {
 	if name == "role" || slices.Contains(hostAttributes, name) {
 		return true
 	}
+	if name == "join" { // a password may stand in the address, where it does not belong
+		return false
+	}
 	for _, s := range settings {
 		if s.name == name || s.name == "journal."+name || s.name == "mesh."+name {
 			return true

@@ -45,6 +45,9 @@ var settings = []setting{
 	{"journal.limit", formSize, auto, size(func(c *Config) *int64 { return &c.Journal.Limit }), func(c *Config) string { return formatSize(c.Journal.Limit) }},
 	{"journal.reserve", formSize, auto, size(func(c *Config) *int64 { return &c.Journal.Reserve }), func(c *Config) string { return formatSize(c.Journal.Reserve) }},
 	{"mesh.name", formText, "holdfast", setMeshName, func(c *Config) string { return c.Mesh.Name }},
+	{"mesh.join", formText, "", setJoin, func(c *Config) string { return c.Mesh.Join }},
+	{"mesh.as", formText, "", setAs, func(c *Config) string { return c.Mesh.As }},
+	{"mesh.join_user", formText, "", setJoinUser, func(c *Config) string { return c.Mesh.JoinUser }},
 	{"retention", formText, "8760h", setRetention, func(c *Config) string { return formatRetention(c.Retention) }},
 }
 

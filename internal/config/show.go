@@ -28,8 +28,13 @@ func (c *Config) Settings() []Setting {
 			Setting{"token." + t.Name + ".role", t.Role, source},
 			Setting{"token." + t.Name + ".secret", t.Secret.String(), source})
 	}
-	if c.Mesh.JoinSecret != "" {
-		all = append(all, Setting{"mesh.join_secret", c.Mesh.JoinSecret.String(), c.places["mesh.join_secret"].source})
+	for _, s := range []struct {
+		name   string
+		secret Secret
+	}{{"mesh.join_secret", c.Mesh.JoinSecret}, {"mesh.join_password", c.Mesh.JoinPassword}, {"mesh.join_with", c.Mesh.JoinWith}} {
+		if s.secret != "" {
+			all = append(all, Setting{s.name, s.secret.String(), c.places[s.name].source})
+		}
 	}
 	for _, u := range c.Mesh.Users {
 		all = append(all, Setting{"mesh.user." + u.Name + ".password", u.Password.String(), c.places["mesh.user."+u.Name].source})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -23,7 +24,7 @@ type Answer struct {
 	Refused string // the code of a re-flush that was refused: Success stays true, or a hub's sweep would end
 	Reason  string
 
-	NotFound, AlreadyPresent, AlreadyAbsent, Ignored, Expired bool
+	NotFound, AlreadyPresent, AlreadyAbsent, Ignored, Expired, Late, Early bool
 
 	EventID string // of an event: the identity by which the model knows it
 }
@@ -42,8 +43,9 @@ const (
 type Counts struct{ Items, Events, Attempts, Manifests int }
 
 type event struct {
-	id     string
-	record Object
+	id       string
+	record   Object
+	accepted int // its place among all writes
 }
 
 // Model is history as it must be. It is not safe for use from many goroutines.
@@ -58,6 +60,12 @@ type Model struct {
 	removed   map[string]bool // manifests
 	ignored   map[string]bool
 	unnamed   int
+	accepted  int
+
+	marks map[string]map[string]mark // by row and member: which write of a hub set it
+	early map[string][]waiting       // by work item, in the order of acceptance
+
+	Applied, Dropped int // early writes whose item came, and those that were given up
 }
 
 // New makes an empty history.
@@ -69,7 +77,7 @@ func New(options Options) *Model {
 	return &Model{
 		options: options, items: map[string]Object{}, events: map[string][]*event{}, byID: map[string]*event{},
 		attempts: map[string]map[int64]Object{}, manifests: map[string]Object{},
-		removed: map[string]bool{}, ignored: map[string]bool{},
+		removed: map[string]bool{}, ignored: map[string]bool{}, marks: map[string]map[string]mark{}, early: map[string][]waiting{},
 	}
 }
 
@@ -85,8 +93,15 @@ func (m *Model) Again(action string, settings json.RawMessage) Answer {
 
 // apply goes the way of a write: checked, ignored, then decided.
 func (m *Model) apply(action string, settings json.RawMessage, again bool, origin string) Answer {
+	return m.applyAs(action, settings, again, origin, nil)
+}
+
+// applyAs is apply; sent is when a hub that holdfast joined sent the write, nil for all others.
+func (m *Model) applyAs(action string, settings json.RawMessage, again bool, origin string, sent *Sent) Answer {
+	m.expire()
 	w, problem := read(action, settings, m.options.MaxRecord)
-	w.again = w.again || again
+	m.accepted++
+	w.again, w.sent, w.accepted = w.again || again, sent, m.accepted
 	if problem != nil {
 		if w.again {
 			return Answer{Success: true, Refused: problem.code, Reason: problem.reason}
@@ -96,8 +111,19 @@ func (m *Model) apply(action string, settings json.RawMessage, again bool, origi
 	if m.ignores(w) {
 		return Answer{Success: true, Ignored: true}
 	}
-	var a Answer
-	switch action {
+	a := m.decide(w, origin)
+	if a.Code != "" && w.again {
+		a = Answer{Success: true, Refused: a.Code, Reason: a.Reason}
+	}
+	if strings.HasSuffix(action, "WorkItem") && m.items[w.key] != nil {
+		m.arrived(w.key)
+	}
+	return a
+}
+
+// decide is what a write that was checked does.
+func (m *Model) decide(w write, origin string) (a Answer) {
+	switch w.action {
 	case "QP_UpsertWorkItem":
 		a = m.upsertItem(w)
 	case "QP_UpdateWorkItem":
@@ -119,9 +145,6 @@ func (m *Model) apply(action string, settings json.RawMessage, again bool, origi
 	default:
 		a = success
 	}
-	if a.Code != "" && w.again {
-		a = Answer{Success: true, Refused: a.Code, Reason: a.Reason}
-	}
 	return a
 }
 
@@ -139,23 +162,35 @@ func (m *Model) upsertItem(w write) Answer {
 		return expired
 	case present == nil:
 		m.items[w.key] = w.record
+		m.marked("item "+w.key, w, "LastEventAt")
 		return success
 	case w.again && !replaces(present, w.record, "LastEventAt", TerminalItems):
-		return m.store(w.key, fill(present, w.record, "WorkItemHash", "EnqueuedAt"))
+		return m.store(w.key, fill(present, w.record, append(m.unfilled("item "+w.key, w), "WorkItemHash", "EnqueuedAt")...))
+	case w.sent != nil:
+		return m.patchItemFromHub(present, w)
 	}
 	return m.store(w.key, overwrite(present, w.record, "WorkItemHash", "EnqueuedAt"))
 }
 
 func (m *Model) updateItem(w write) Answer {
 	present := m.items[w.key]
-	if present == nil {
+	switch {
+	case present == nil && w.live():
+		return m.keepEarly(w)
+	case present == nil:
 		return Answer{NotFound: true}
+	case w.sent != nil:
+		return m.patchItemFromHub(present, w)
 	}
 	merged := overwrite(present, w.record, "WorkItemHash", "EnqueuedAt")
 	if merged.Without("HealthComputedAt").Same(present.Without("HealthComputedAt")) {
 		return success
 	}
 	return m.store(w.key, merged)
+}
+
+func (m *Model) patchItemFromHub(present Object, w write) Answer {
+	return m.patchFromHub("item "+w.key, present, w, func(merged Object) Answer { return m.store(w.key, merged) }, "WorkItemHash", "EnqueuedAt")
 }
 
 func (m *Model) store(key string, record Object) Answer {
@@ -171,6 +206,8 @@ func (m *Model) appendEvent(w write, origin string) Answer {
 	id := given
 	switch {
 	case id != "":
+	case w.sent != nil && w.rowID == "":
+		id = hubEvent(w)
 	case w.rowID != "":
 		id = "row " + w.rowID + " " + content(w.record)
 	case origin != "":
@@ -185,12 +222,16 @@ func (m *Model) appendEvent(w write, origin string) Answer {
 		}
 		return Answer{Success: true, AlreadyPresent: true, EventID: id}
 	}
+	if w.eventID = id; w.live() && m.items[w.key] == nil {
+		return m.keepEarly(w)
+	}
 	if w.again && m.items[w.key] == nil {
 		return Answer{Success: true, Expired: true, EventID: id}
 	}
-	e := &event{id: id, record: w.record}
+	e := &event{id: id, record: w.record, accepted: w.accepted}
 	m.byID[id] = e
 	m.events[w.key] = append(m.events[w.key], e)
+	slices.SortStableFunc(m.events[w.key], func(a, b *event) int { return cmp.Compare(a.accepted, b.accepted) })
 	return Answer{Success: true, EventID: id}
 }
 
@@ -203,14 +244,18 @@ func content(e Object) string {
 func (m *Model) insertAttempt(w write) Answer {
 	present := m.attempts[w.key][w.number]
 	if present == nil {
-		if w.again && m.items[w.key] == nil {
+		switch {
+		case m.items[w.key] != nil:
+		case w.live():
+			return m.keepEarly(w)
+		case w.again:
 			return expired
 		}
 		m.setAttempt(w, w.record)
 		return success
 	}
-	merged := fill(present, w.record, "WorkItemHash", "AttemptNumber")
-	if other := w.record.Get("BeaconID"); !blank(other) && string(other) != string(merged.Get("BeaconID")) {
+	merged := fill(present, w.record, append(m.unfilled(w.attempt(), w), "WorkItemHash", "AttemptNumber")...)
+	if other := w.record.Get("BeaconID"); !blank(other) && !blank(merged.Get("BeaconID")) && string(other) != string(merged.Get("BeaconID")) {
 		merged = addToList(merged, "OtherBeaconIDs", other)
 	}
 	if merged.Same(present) {
@@ -223,10 +268,18 @@ func (m *Model) insertAttempt(w write) Answer {
 func (m *Model) updateAttempt(w write) Answer {
 	present := m.attempts[w.key][w.number]
 	switch {
+	case present != nil && w.sent != nil:
+		return m.patchFromHub(w.attempt(), present, w, func(merged Object) Answer {
+			m.setAttempt(w, merged)
+			return success
+		}, "WorkItemHash", "AttemptNumber")
 	case present != nil:
 		m.setAttempt(w, overwrite(present, w.record, "WorkItemHash", "AttemptNumber"))
 	case m.items[w.key] != nil:
 		m.setAttempt(w, w.record)
+		m.marked(w.attempt(), w, "")
+	case w.live():
+		return m.keepEarly(w)
 	default:
 		return Answer{NotFound: true}
 	}
@@ -246,6 +299,14 @@ func (m *Model) setAttempt(w write, record Object) {
 
 func (m *Model) upsertManifest(w write) Answer {
 	present := m.manifests[w.key]
+	if present != nil && w.sent != nil {
+		if a, done := m.manifestFromHub(present, w); done {
+			return a
+		}
+	}
+	if present == nil {
+		delete(m.marks, "manifest "+w.key)
+	}
 	switch {
 	case present == nil && w.again && (m.removed[w.key] || m.outlived(w.record, TerminalManifests, "StopTime", "StartTime")):
 		return expired
@@ -253,9 +314,12 @@ func (m *Model) upsertManifest(w write) Answer {
 		delete(m.removed, w.key)
 		m.order = append(m.order, w.key)
 		m.manifests[w.key] = w.record
+		m.markManifest(w)
 	case !w.again:
 		m.manifests[w.key] = w.record
+		m.markManifest(w)
 	case replaces(present, w.record, "StopTime", TerminalManifests):
+		m.markManifest(w)
 		m.manifests[w.key] = overwrite(present, w.record, "Hash")
 	default:
 		m.manifests[w.key] = fill(present, w.record, "Hash")
@@ -266,6 +330,10 @@ func (m *Model) upsertManifest(w write) Answer {
 func (m *Model) removeManifest(w write) Answer {
 	if m.manifests[w.key] == nil {
 		return Answer{Success: true, AlreadyAbsent: true}
+	}
+	if held, marked := m.marks["manifest "+w.key]["*"]; marked && w.sent != nil &&
+		(held.until == 0 && w.sent.before(held.sent) || held.until != 0 && w.sent.Ms < held.until) {
+		return Answer{Success: true, Late: true}
 	}
 	delete(m.manifests, w.key)
 	m.order = slices.DeleteFunc(m.order, func(hash string) bool { return hash == w.key })

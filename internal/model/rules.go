@@ -40,7 +40,14 @@ type write struct {
 	record Object
 	again  bool
 	rowID  string // of a re-flushed event
+	sent   *Sent  // of a hub that holdfast joined; nil for all others
+
+	accepted int    // its place among all writes
+	eventID  string // of an event: by what it is known
 }
+
+// attempt names the row of the attempt that a write is about.
+func (w *write) attempt() string { return fmt.Sprint("attempt ", w.key, " ", w.number) }
 
 type problem struct{ code, reason string }
 

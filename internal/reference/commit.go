@@ -18,6 +18,7 @@ func (s *Store) Stand(ctx context.Context, hostID string) (ports.Standing, error
 	return standing, s.use(ctx, "stand", func(d *disk, _ opener) error {
 		standing.StoreID, standing.Nonce = d.storeID, d.nonces[hostID]
 		for f, h := range d.halves {
+			standing.Early += len(h.early)
 			standing.Empty = standing.Empty && len(h.held) == 0
 			if known := h.hosts[hostID]; known != nil && known.marked {
 				standing.Marks[f] = known.mark
@@ -113,14 +114,13 @@ func (h *half) commit(b *ports.CommitBatch, by opener) ([]ports.Decision, error)
 	}
 	decisions := make([]ports.Decision, 0, len(b.Entries))
 	for i := range b.Entries {
-		effect, err := ports.Decide(&b.Entries[i], h, ports.Rules{HostID: by.host, Retention: by.retention})
+		d, err := h.decide(&b.Entries[i], ports.Rules{HostID: by.host, Retention: by.retention})
 		if err != nil {
 			return nil, err // never: a map can always be looked at
 		}
-		h.take(&effect, by.host)
-		decisions = append(decisions, effect.Decision)
-		if effect.Decision.Outcome != ports.Stored {
-			known.odd = append(known.odd, effect.Decision)
+		decisions = append(decisions, d)
+		if !d.Plain() {
+			known.odd = append(known.odd, d)
 		}
 	}
 	known.odd = slices.Clone(known.odd[max(0, len(known.odd)-maxOdd):])

@@ -47,6 +47,7 @@ type half struct {
 	room     int                    // how many tombstones are kept; then the oldest go
 	dropped  map[string]uint64      // of each host, the highest Seq of a tombstone that was let go
 	hosts    map[string]*host
+	early    []ports.Entry   // what hubs sent before its item, in the order in which it came
 	position *ports.Position // as the last Put left it
 }
 

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"holdfast/ports"
@@ -9,6 +10,46 @@ import (
 
 // Local stores that are not the truth.
 var localDefects = []defect{
+	{
+		name: "does not care when a hub sent a write", found: []string{"hub/overtaken", "hub/redelivered", "hub/manifest-overtaken", "hub/any-order", "hub/any-order-manifest", "hub/early"},
+		of: func(right whole) *broken {
+			return &broken{whole: right, commit: func(ctx context.Context, b ports.CommitBatch) (ports.Pending, error) {
+				b.Entries = slices.Clone(b.Entries)
+				for i := range b.Entries {
+					b.Entries[i].Stamp = ports.Stamp{}
+				}
+				return right.Commit(ctx, b)
+			}}
+		},
+	},
+	{
+		name: "takes the time alone for the order", found: []string{"hub/same-millisecond", "hub/clock-set-back"},
+		of: func(right whole) *broken {
+			return &broken{whole: right, commit: func(ctx context.Context, b ports.CommitBatch) (ports.Pending, error) {
+				b.Entries = slices.Clone(b.Entries)
+				for i := range b.Entries {
+					if e := &b.Entries[i]; !e.Stamp.IsZero() {
+						e.Stamp.Count = 1
+					}
+				}
+				return right.Commit(ctx, b)
+			}}
+		},
+	},
+	{
+		name: "lets an early write wait only a minute", found: []string{"hub/early-expires"},
+		of: func(right whole) *broken {
+			return &broken{whole: right, commit: func(ctx context.Context, b ports.CommitBatch) (ports.Pending, error) {
+				b.Entries = slices.Clone(b.Entries)
+				for i := range b.Entries {
+					if ms := b.Entries[i].ReceivedMs; ms > firstMs+100_000 {
+						b.Entries[i].ReceivedMs = ms + 60_000
+					}
+				}
+				return right.Commit(ctx, b)
+			}}
+		},
+	},
 	{
 		name: "applies a late twin again", found: []string{"commit/twin"},
 		of: func(right whole) *broken {

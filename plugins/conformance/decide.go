@@ -43,13 +43,13 @@ func patchW(patch string) ports.Entry   { return patchOf("w", patch) }
 func upsertR(record string) ports.Entry { return manifestOf("r", record) }
 
 var decideCases = slices.Concat(
-	rowsAsCases(itemRows), rowsAsCases(eventRows), rowsAsCases(attemptRows), rowsAsCases(manifestRows),
-	rowsAsCases(againItemRows), rowsAsCases(againRows), decideStampCases,
+	casesOf("decide", itemRows), casesOf("decide", eventRows), casesOf("decide", attemptRows), casesOf("decide", manifestRows),
+	casesOf("decide", againItemRows), casesOf("decide", againRows), decideStampCases,
 )
 
-func rowsAsCases(rows []decided) (cases []Case) {
+func casesOf(topic string, rows []decided) (cases []Case) {
 	for _, row := range rows {
-		k := Case{Topic: "decide", Name: row.name, Must: row.must, Needs: needLocal, Run: row.try}
+		k := Case{Topic: topic, Name: row.name, Must: row.must, Needs: needLocal, Run: row.try}
 		for _, w := range row.writes {
 			if f := w.entry.Action.Family(); !slices.Contains(k.Of, f) {
 				k.Of = append(k.Of, f)

@@ -26,5 +26,5 @@
 //	concurrency        many callers at a time
 //	durability drain   what outlives the process, and how it ends
 //
-// and for local stores: decide, commit, epochs, changes, freshness, copying, prune, export and survey.
+// and for local stores: decide, hub, commit, epochs, changes, freshness, copying, prune, export and survey.
 package conformance

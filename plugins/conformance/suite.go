@@ -34,7 +34,7 @@ func (c *Case) Path() string { return c.Topic + "/" + c.Name }
 var cases = slices.Concat(
 	describeCases, probeCases, putCases, positionCases, orderCases, readerCases, listCases, pagingCases,
 	bytesCases, limitCases, errorCases, deadlineCases, concurrencyCases, durabilityCases, drainCases,
-	decideCases, commitCases, commitKillCases, epochCases, changesCases, changesHistoryCases, freshnessCases, copyingCases, pruneCases, exportCases, surveyCases,
+	decideCases, hubCases, commitCases, commitKillCases, epochCases, changesCases, changesHistoryCases, freshnessCases, copyingCases, pruneCases, exportCases, surveyCases,
 )
 
 // Cases lists the suite.

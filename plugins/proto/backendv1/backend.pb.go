@@ -385,6 +385,8 @@ const (
 	Outcome_OUTCOME_MISSING         Outcome = 4 // a patch of an unknown key
 	Outcome_OUTCOME_EXPIRED         Outcome = 5 // sent again after it was removed or aged out
 	Outcome_OUTCOME_REFUSED         Outcome = 6 // error says why; what was stored is unchanged
+	Outcome_OUTCOME_LATE            Outcome = 7 // of a hub: later writes have set all that it would change
+	Outcome_OUTCOME_EARLY           Outcome = 8 // of a hub: kept until its item comes
 )
 
 // Enum value maps for Outcome.
@@ -397,6 +399,8 @@ var (
 		4: "OUTCOME_MISSING",
 		5: "OUTCOME_EXPIRED",
 		6: "OUTCOME_REFUSED",
+		7: "OUTCOME_LATE",
+		8: "OUTCOME_EARLY",
 	}
 	Outcome_value = map[string]int32{
 		"OUTCOME_UNSPECIFIED":     0,
@@ -406,6 +410,8 @@ var (
 		"OUTCOME_MISSING":         4,
 		"OUTCOME_EXPIRED":         5,
 		"OUTCOME_REFUSED":         6,
+		"OUTCOME_LATE":            7,
+		"OUTCOME_EARLY":           8,
 	}
 )
 
@@ -1484,6 +1490,7 @@ type StandResponse struct {
 	Empty         bool                   `protobuf:"varint,2,opt,name=empty,proto3" json:"empty,omitempty"`                   // holds no record at all
 	Nonce         string                 `protobuf:"bytes,3,opt,name=nonce,proto3" json:"nonce,omitempty"`                    // of the host; "" when the store has never seen it
 	Marks         []*Mark                `protobuf:"bytes,4,rep,name=marks,proto3" json:"marks,omitempty"`
+	Early         int64                  `protobuf:"varint,5,opt,name=early,proto3" json:"early,omitempty"` // early writes that wait for their items
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1544,6 +1551,13 @@ func (x *StandResponse) GetMarks() []*Mark {
 		return x.Marks
 	}
 	return nil
+}
+
+func (x *StandResponse) GetEarly() int64 {
+	if x != nil {
+		return x.Early
+	}
+	return 0
 }
 
 // Mark is how far a local store is with one host's journal of one family.
@@ -1843,20 +1857,23 @@ func (x *Resume) GetSeq() uint64 {
 
 // Entry is one accepted write.
 type Entry struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	Action        Action                 `protobuf:"varint,2,opt,name=action,proto3,enum=holdfast.backend.v1.Action" json:"action,omitempty"`
-	Reflush       bool                   `protobuf:"varint,3,opt,name=reflush,proto3" json:"reflush,omitempty"`                         // a hub sends again what it has; else a write as things happen
-	Key           string                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                                  // WorkItemHash or RunHash
-	Number        int64                  `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`                           // AttemptNumber of the two attempt actions
-	Record        []byte                 `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`                            // the record or the patch; none for a removal
-	ReceivedMs    int64                  `protobuf:"varint,7,opt,name=received_ms,json=receivedMs,proto3" json:"received_ms,omitempty"` // milliseconds since 1970
-	Host          string                 `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`                                // short id of the host that accepted it
-	Actor         string                 `protobuf:"bytes,9,opt,name=actor,proto3" json:"actor,omitempty"`
-	Origin        string                 `protobuf:"bytes,10,opt,name=origin,proto3" json:"origin,omitempty"`
-	EventGuid     string                 `protobuf:"bytes,11,opt,name=event_guid,json=eventGuid,proto3" json:"event_guid,omitempty"`
-	GuidGiven     bool                   `protobuf:"varint,12,opt,name=guid_given,json=guidGiven,proto3" json:"guid_given,omitempty"` // the caller gave event_guid
-	Again         uint64                 `protobuf:"varint,13,opt,name=again,proto3" json:"again,omitempty"`                          // Seq of the set-aside entry that this one replays
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Seq        uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	Action     Action                 `protobuf:"varint,2,opt,name=action,proto3,enum=holdfast.backend.v1.Action" json:"action,omitempty"`
+	Reflush    bool                   `protobuf:"varint,3,opt,name=reflush,proto3" json:"reflush,omitempty"`                         // a hub sends again what it has; else a write as things happen
+	Key        string                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                                  // WorkItemHash or RunHash
+	Number     int64                  `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`                           // AttemptNumber of the two attempt actions
+	Record     []byte                 `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`                            // the record or the patch; none for a removal
+	ReceivedMs int64                  `protobuf:"varint,7,opt,name=received_ms,json=receivedMs,proto3" json:"received_ms,omitempty"` // milliseconds since 1970
+	Host       string                 `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`                                // short id of the host that accepted it
+	Actor      string                 `protobuf:"bytes,9,opt,name=actor,proto3" json:"actor,omitempty"`
+	Origin     string                 `protobuf:"bytes,10,opt,name=origin,proto3" json:"origin,omitempty"`
+	EventGuid  string                 `protobuf:"bytes,11,opt,name=event_guid,json=eventGuid,proto3" json:"event_guid,omitempty"`
+	GuidGiven  bool                   `protobuf:"varint,12,opt,name=guid_given,json=guidGiven,proto3" json:"guid_given,omitempty"` // the caller gave event_guid
+	Again      uint64                 `protobuf:"varint,13,opt,name=again,proto3" json:"again,omitempty"`                          // Seq of the set-aside entry that this one replays
+	// When a hub that the host joined sent the write, by the hub's own count; both are 0 for every other write. See Outcome.
+	StampMs       int64  `protobuf:"varint,14,opt,name=stamp_ms,json=stampMs,proto3" json:"stamp_ms,omitempty"` // milliseconds since 1970
+	StampCount    uint64 `protobuf:"varint,15,opt,name=stamp_count,json=stampCount,proto3" json:"stamp_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1982,6 +1999,20 @@ func (x *Entry) GetAgain() uint64 {
 	return 0
 }
 
+func (x *Entry) GetStampMs() int64 {
+	if x != nil {
+		return x.StampMs
+	}
+	return 0
+}
+
+func (x *Entry) GetStampCount() uint64 {
+	if x != nil {
+		return x.StampCount
+	}
+	return 0
+}
+
 // CommitRequest is a run of one family's journal: every entry after `after` up to `through`, but for those that were set
 // aside or lost. It may have no entries; then only the position moves.
 type CommitRequest struct {
@@ -2071,7 +2102,7 @@ func (x *CommitRequest) GetEntries() []*Entry {
 type CommitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The decisions, in the order of the entries. An entry that is not listed was stored.
+	// The decisions, in the order of the entries. An entry that is not listed was stored, and nothing else happened with it.
 	Decisions     []*Decision  `protobuf:"bytes,2,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	Error         *ErrorDetail `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"` // the batch failed; with a permanent code nothing of it took effect, else that is unknown
 	unknownFields protoimpl.UnknownFields
@@ -2133,7 +2164,10 @@ type Decision struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	Outcome       Outcome                `protobuf:"varint,2,opt,name=outcome,proto3,enum=holdfast.backend.v1.Outcome" json:"outcome,omitempty"`
-	Error         *ErrorDetail           `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"` // with OUTCOME_REFUSED
+	Error         *ErrorDetail           `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`      // with OUTCOME_REFUSED
+	Applied       int64                  `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"` // early writes that came into effect with this entry, because it brought their item
+	Dropped       int64                  `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"` // early writes that were dropped with this entry: they had waited too long, or could not take effect
+	Waiting       int64                  `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"` // with OUTCOME_EARLY, applied or dropped: how many early writes wait now, in all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2187,6 +2221,27 @@ func (x *Decision) GetError() *ErrorDetail {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *Decision) GetApplied() int64 {
+	if x != nil {
+		return x.Applied
+	}
+	return 0
+}
+
+func (x *Decision) GetDropped() int64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *Decision) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
 }
 
 type ChangesRequest struct {
@@ -3757,12 +3812,13 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\x04done\x18\x01 \x01(\x03R\x04done\x126\n" +
 	"\x05error\x18\x02 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\"'\n" +
 	"\fStandRequest\x12\x17\n" +
-	"\ahost_id\x18\x01 \x01(\tR\x06hostId\"\x87\x01\n" +
+	"\ahost_id\x18\x01 \x01(\tR\x06hostId\"\x9d\x01\n" +
 	"\rStandResponse\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x14\n" +
 	"\x05empty\x18\x02 \x01(\bR\x05empty\x12\x14\n" +
 	"\x05nonce\x18\x03 \x01(\tR\x05nonce\x12/\n" +
-	"\x05marks\x18\x04 \x03(\v2\x19.holdfast.backend.v1.MarkR\x05marks\"c\n" +
+	"\x05marks\x18\x04 \x03(\v2\x19.holdfast.backend.v1.MarkR\x05marks\x12\x14\n" +
+	"\x05early\x18\x05 \x01(\x03R\x05early\"c\n" +
 	"\x04Mark\x123\n" +
 	"\x06family\x18\x01 \x01(\x0e2\x1b.holdfast.backend.v1.FamilyR\x06family\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x12\x10\n" +
@@ -3781,7 +3837,7 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\x04R\x04from\"O\n" +
 	"\x06Resume\x123\n" +
 	"\x06family\x18\x01 \x01(\x0e2\x1b.holdfast.backend.v1.FamilyR\x06family\x12\x10\n" +
-	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\xe1\x02\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\x9d\x03\n" +
 	"\x05Entry\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x123\n" +
 	"\x06action\x18\x02 \x01(\x0e2\x1b.holdfast.backend.v1.ActionR\x06action\x12\x18\n" +
@@ -3799,7 +3855,10 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"event_guid\x18\v \x01(\tR\teventGuid\x12\x1d\n" +
 	"\n" +
 	"guid_given\x18\f \x01(\bR\tguidGiven\x12\x14\n" +
-	"\x05again\x18\r \x01(\x04R\x05again\"\xd0\x01\n" +
+	"\x05again\x18\r \x01(\x04R\x05again\x12\x19\n" +
+	"\bstamp_ms\x18\x0e \x01(\x03R\astampMs\x12\x1f\n" +
+	"\vstamp_count\x18\x0f \x01(\x04R\n" +
+	"stampCount\"\xd0\x01\n" +
 	"\rCommitRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x123\n" +
 	"\x06family\x18\x02 \x01(\x0e2\x1b.holdfast.backend.v1.FamilyR\x06family\x12\x14\n" +
@@ -3810,11 +3869,14 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\x0eCommitResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12;\n" +
 	"\tdecisions\x18\x02 \x03(\v2\x1d.holdfast.backend.v1.DecisionR\tdecisions\x126\n" +
-	"\x05error\x18\x03 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\"\x8c\x01\n" +
+	"\x05error\x18\x03 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\"\xda\x01\n" +
 	"\bDecision\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x126\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1c.holdfast.backend.v1.OutcomeR\aoutcome\x126\n" +
-	"\x05error\x18\x03 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\"\xa2\x01\n" +
+	"\x05error\x18\x03 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\x12\x18\n" +
+	"\aapplied\x18\x04 \x01(\x03R\aapplied\x12\x18\n" +
+	"\adropped\x18\x05 \x01(\x03R\adropped\x12\x18\n" +
+	"\awaiting\x18\x06 \x01(\x03R\awaiting\"\xa2\x01\n" +
 	"\x0eChangesRequest\x123\n" +
 	"\x06family\x18\x01 \x01(\x0e2\x1b.holdfast.backend.v1.FamilyR\x06family\x123\n" +
 	"\x05after\x18\x02 \x01(\v2\x1d.holdfast.backend.v1.PositionR\x05after\x12\x10\n" +
@@ -3960,7 +4022,7 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\x15ACTION_INSERT_ATTEMPT\x10\x04\x12!\n" +
 	"\x1dACTION_UPDATE_ATTEMPT_OUTCOME\x10\x05\x12\x1a\n" +
 	"\x16ACTION_UPSERT_MANIFEST\x10\x06\x12\x1a\n" +
-	"\x16ACTION_REMOVE_MANIFEST\x10\a*\xae\x01\n" +
+	"\x16ACTION_REMOVE_MANIFEST\x10\a*\xd3\x01\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eOUTCOME_STORED\x10\x01\x12\x1b\n" +
@@ -3968,7 +4030,9 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\x16OUTCOME_ALREADY_ABSENT\x10\x03\x12\x13\n" +
 	"\x0fOUTCOME_MISSING\x10\x04\x12\x13\n" +
 	"\x0fOUTCOME_EXPIRED\x10\x05\x12\x13\n" +
-	"\x0fOUTCOME_REFUSED\x10\x062\xbf\f\n" +
+	"\x0fOUTCOME_REFUSED\x10\x06\x12\x10\n" +
+	"\fOUTCOME_LATE\x10\a\x12\x11\n" +
+	"\rOUTCOME_EARLY\x10\b2\xbf\f\n" +
 	"\aBackend\x12W\n" +
 	"\bDescribe\x12$.holdfast.backend.v1.DescribeRequest\x1a%.holdfast.backend.v1.DescribeResponse\x12Z\n" +
 	"\tConfigure\x12%.holdfast.backend.v1.ConfigureRequest\x1a&.holdfast.backend.v1.ConfigureResponse\x12N\n" +

@@ -1,0 +1,6 @@
+backend "sqlite" "local" {
+  local = true
+}
+mesh {
+  join          = "http://holdfast:hunter2@ultravisor:54321"
+}
