@@ -29,8 +29,9 @@ type Config struct {
 	Host      Host
 	Version   string
 	Tokens    []Token
-	Loopback  bool  // only this machine can reach the listener; without tokens it must be so
-	MaxInWork int64 // bytes of large records in work at a time; 0 means 256 MiB
+	Loopback  bool       // only this machine can reach the listener; without tokens it must be so
+	MaxInWork int64      // bytes of large records in work at a time; 0 means 256 MiB
+	Hub       func() any // tells of the hub that beacons connect to, for the status; nil: there is none
 	Joined    Joined
 	Logger    hclog.Logger
 }
@@ -42,6 +43,7 @@ type Joined func() (status any, notice string)
 // API is the HTTP handler.
 type API struct {
 	host    Host
+	hub     func() any
 	joined  Joined
 	version string
 	keys    keyring
@@ -107,7 +109,7 @@ func New(c Config) (*API, error) {
 		c.MaxInWork = maxInWork
 	}
 	a := &API{
-		host: c.Host, joined: c.Joined, version: c.Version, keys: keys, guard: newGuard(len(keys) == 0), log: c.Logger, mux: http.NewServeMux(),
+		host: c.Host, hub: c.Hub, joined: c.Joined, version: c.Version, keys: keys, guard: newGuard(len(keys) == 0), log: c.Logger, mux: http.NewServeMux(),
 		budget: semaphore.NewWeighted(max(c.MaxInWork, ports.MaxLineBytes)), pruneTime: pruneTime,
 		tellEvery: tellEvery, works: semaphore.NewWeighted(maxLasting),
 	}

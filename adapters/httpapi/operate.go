@@ -24,6 +24,7 @@ type statusBody struct {
 	core.Status
 	Survey      *ports.Survey `json:",omitempty"`
 	SurveyFault string        `json:",omitempty"` // why there is no Survey
+	Hub         any           `json:",omitempty"` // that beacons connect to
 	Joined      any           `json:",omitempty"` // the membership of somebody else's hub
 }
 
@@ -38,6 +39,9 @@ func (a *API) status(w http.ResponseWriter, r *http.Request, _ caller) {
 	body := statusBody{Available: true, Success: true, Status: a.host.Status()}
 	if a.draining.Err() != nil {
 		body.Ready, body.Detail = false, stopping
+	}
+	if a.hub != nil {
+		body.Hub = a.hub()
 	}
 	if a.joined != nil {
 		membership, notice := a.joined()

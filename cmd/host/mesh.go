@@ -101,6 +101,14 @@ func (c *crossing) letIn(cfg *config.Config, host *core.Host, log hclog.Logger) 
 	return nil
 }
 
+// told is what the status tells of the hub; nil where no beacon is let in.
+func (c *crossing) told(cfg *config.Config) func() any {
+	if c == nil || !cfg.MeshOpen() {
+		return nil
+	}
+	return func() any { return c.hub.Status() }
+}
+
 // beside puts the hub's routes and sockets in front of the API's.
 func (c *crossing) beside(api http.Handler) http.Handler {
 	if c == nil || c.hub == nil {

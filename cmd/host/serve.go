@@ -71,7 +71,8 @@ func (s serveCommand) Run(in *invocation) error {
 		return exitcode.With(exitcode.Environment, err)
 	}
 	api, err := httpapi.New(httpapi.Config{
-		Host: httpapi.Over(host), Version: version(), Tokens: tokens(cfg), Loopback: cfg.Loopback(), Joined: member.told(), Logger: log.Named("http"),
+		Host: httpapi.Over(host), Version: version(), Tokens: tokens(cfg), Loopback: cfg.Loopback(),
+		Hub: house.mesh.told(cfg), Joined: member.told(), Logger: log.Named("http"),
 	})
 	if err != nil {
 		return err

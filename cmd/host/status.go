@@ -26,6 +26,7 @@ type hostStatus struct {
 	core.Status
 	Survey      *ports.Survey
 	SurveyFault string
+	Hub         *mesh.Status       // nil: no beacon is let in
 	Joined      *mesh.MemberStatus // nil: no hub is joined
 }
 
@@ -61,6 +62,10 @@ func (c statusCommand) Run(in *invocation) error {
 	fmt.Fprintln(in.stdout)
 	if err := backendTable(in.stdout, s.Backends); err != nil {
 		return err
+	}
+	if h := s.Hub; h != nil && h.Beacons > 0 {
+		fmt.Fprintf(in.stdout, "\nbeacons: %d of %d connected; works: %d underway, %d wait, %d done, %d failed, %d out of time\n",
+			h.Online, h.Beacons, h.Underway, h.Waiting, h.Completed, h.Failed, h.TimedOut)
 	}
 	if s.Joined != nil && s.Joined.Detail == "" { // else it stands among the notices
 		fmt.Fprintf(in.stdout, "\nhub %s since %s, %s answered\n", clean(hubText(s.Joined)), moment(s.Joined.Since), counted(int64(s.Joined.Taken), "call"))

@@ -81,6 +81,9 @@ func TestStockBeaconsWorkForWhoeverAsksAHostAndItsHistoryTells(t *testing.T) {
 			}
 		}
 	}
+	if out, _ := h.Run(t, "status"); !strings.Contains(out, "beacons: 2 of 2 connected; works: 0 underway, 0 wait, 2 done, 2 failed, 0 out of time") {
+		t.Errorf("the status does not tell of the beacons:\n%s", out)
+	}
 	// What was done is history: two works of each beacon, one of which failed.
 	for status, want := range map[string]int{"Complete": 2, "Error": 2} {
 		var rows []map[string]json.RawMessage
