@@ -24,7 +24,9 @@
 //     the report, or when the connection is lost over which one could come. New work waits meanwhile, or goes to another beacon.
 //   - A probe goes before a read, a read before a live write, a live write before catching up, which never takes the last slot.
 //   - Pollers get work, silent beacons go Offline, and a beacon that the hub does not know is told 401, so that it registers
-//     again. Pings find half-open sockets. A refused upgrade is refused before it.
+//     again. A beacon that answers no ping gets no new work; one that is at a work keeps its socket all the same, for a client
+//     with one thread reports only afterwards. A refused upgrade is refused before it.
+//   - What a hub that was killed left open in the history, its next start ends: by a report that comes soon, or as unknown.
 //   - Everything has a limit (Limits), and reaching one is a typed refusal: beacons, sockets, frames, bodies, waiting works.
 //
 // A hub of one machine needs no configuration. Others are let in by a login or by a secret:
