@@ -128,7 +128,23 @@ func (b *Backend) Probe(ctx context.Context, f ports.Family) error {
 	if err == nil {
 		_, _, err = at.record(ctx, ports.ClassProbe, "holdfast-probe-"+h.generation())
 	}
-	return err
+	return h.missed(at.name, err)
+}
+
+// patientProbes is how many probes in a row a beacon may leave unanswered before it is away: the host would soon take this
+// process for the one that hangs, and start it anew for nothing.
+const patientProbes = 2
+
+// missed counts the probes that a beacon leaves unanswered.
+func (h *half) missed(name string, err error) error {
+	if ports.CodeOf(err) != ports.Deadline {
+		h.misses.Store(0)
+		return err
+	}
+	if h.misses.Add(1) <= patientProbes {
+		return err
+	}
+	return ports.Errorf(ports.Unavailable, "beacon", "the beacon %q is connected and does not answer", name)
 }
 
 // Position says how far a family's store is, once it was found to be the one that it was; see ports.Backend.

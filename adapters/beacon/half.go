@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/ports"
@@ -24,6 +25,7 @@ type half struct {
 	settle time.Duration
 	known  *known
 	locks  locks
+	misses atomic.Int32 // probes without an answer, in a row
 
 	mu      sync.Mutex
 	page    page // what the ledger has, and what came since its last writing
