@@ -170,14 +170,18 @@ func (pg dbPage) entry(i int) (key, value []byte, bucket bool, err error) {
 	return key, value, flags == bucketEntry, err
 }
 
-// inOrder checks a key against the one before it on its page, or at the first place the least that it may be, and against
-// what it must stay below; nil is no bound.
+// inOrder checks a key against the one before it on its page, and against what it must stay below; nil is no bound. At the
+// first place before is the key that leads to the page, and that must be the same: under it bbolt looks for the page in
+// its branch when it writes the page anew. Where it finds another one it leaves the old page in the tree, and frees it.
 func inOrder(pg dbPage, i int, before, key, below []byte) error {
 	order := 1
 	if before != nil {
 		order = bytes.Compare(key, before)
 	}
-	if len(key) == 0 || order < 0 || order == 0 && i > 0 || below != nil && bytes.Compare(key, below) >= 0 {
+	switch {
+	case i == 0 && before != nil && order != 0:
+		return fmt.Errorf("page %d does not begin with the key that leads to it", pg.id)
+	case len(key) == 0 || i > 0 && order <= 0 || below != nil && bytes.Compare(key, below) >= 0:
 		return fmt.Errorf("key %d of page %d is out of order", i, pg.id)
 	}
 	return nil

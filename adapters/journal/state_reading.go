@@ -96,12 +96,18 @@ func (r *reading) bucket(name string, sequence uint64) {
 	}
 }
 
+var errKey = errors.New("a key is not a number")
+
 // value looks at one value. Set-aside entries and unsettled keys tell of their damage themselves when they are listed, as
 // long as the key is known.
 func (r *reading) value(bucket string, key, value []byte) {
 	var err error
 	switch kindOf(bucket) {
 	case asideKind:
+		if len(key) != 8 {
+			err = errKey // it could neither be told nor dropped
+			break
+		}
 		r.asides++
 		r.bytes += int64(len(value))
 		if r.keep {
@@ -135,7 +141,11 @@ func (r *reading) value(bucket string, key, value []byte) {
 	case plainKind:
 		_, err = unseal(value)
 		r.named = r.named || bucket == string(bucketHost) && string(key) == string(keyID)
-		if bucket == string(bucketNonces) && len(key) == 8 {
+		if bucket == string(bucketNonces) {
+			if len(key) != 8 {
+				err = errKey
+				break
+			}
 			r.nonce = max(r.nonce, binary.BigEndian.Uint64(key))
 		}
 	}

@@ -27,19 +27,23 @@ func (w *pageWalk) tell(bucket string, err error) {
 	w.problem(bucket, err)
 }
 
-// tree walks through what hangs on a page. Keys must be at or behind low and before high.
-func (w *pageWalk) tree(bucket string, id uint64, low, high []byte) {
+// tree walks through what hangs on a page and says how many branches are above its leaves. Keys must begin with low and
+// stay before high; nil is no bound, and no low is a root.
+//
+// A branch has two children or more, all equally high, and no leaf below one is empty: bbolt writes it like that, and
+// merges neighbours without another look.
+func (w *pageWalk) tree(bucket string, id uint64, low, high []byte) (height int) {
 	pg, err := w.read(id, branchPage|leafPage)
 	if err != nil {
 		w.tell(bucket, err)
-		return
+		return 0
 	}
 	if pg.flags == leafPage {
 		w.leaf(bucket, pg, low, high)
-		return
+		return 0
 	}
-	if pg.count == 0 {
-		w.tell(bucket, fmt.Errorf("page %d has no children", id))
+	if pg.count < 2 {
+		w.tell(bucket, fmt.Errorf("page %d is a branch with less than two children", id))
 	}
 	for i := range pg.count {
 		key, child, err := pg.child(i)
@@ -55,12 +59,19 @@ func (w *pageWalk) tree(bucket string, id uint64, low, high []byte) {
 				below = next
 			}
 		}
-		w.tree(bucket, child, key, below)
-		low = key
+		under := w.tree(bucket, child, key, below)
+		if i > 0 && under != height {
+			w.tell(bucket, fmt.Errorf("page %d has children that are not equally high", id))
+		}
+		low, height = key, under
 	}
+	return height + 1
 }
 
 func (w *pageWalk) leaf(bucket string, pg dbPage, low, high []byte) {
+	if pg.count == 0 && low != nil {
+		w.tell(bucket, fmt.Errorf("page %d is a leaf with nothing on it", pg.id))
+	}
 	for i := range pg.count {
 		key, value, isBucket, err := pg.entry(i)
 		if err == nil && isBucket != (bucket == "") {
@@ -99,10 +110,10 @@ func (w *pageWalk) enter(name string, value []byte) {
 		w.tell(name, errors.New("a bucket is cut"))
 		return
 	}
-	pg := dbPage{flags: native.Uint16(inside[8:]), count: int(native.Uint16(inside[10:])), body: inside}
+	pg := dbPage{id: native.Uint64(inside), flags: native.Uint16(inside[8:]), count: int(native.Uint16(inside[10:])), body: inside}
 	err := pg.fits()
-	if err == nil && (pg.flags != leafPage || native.Uint32(inside[12:]) != 0) {
-		err = errors.New("a bucket within a page is not a leaf")
+	if err == nil && (pg.id != 0 || pg.flags != leafPage || native.Uint32(inside[12:]) != 0) { // bbolt frees the page of that id
+		err = errors.New("a bucket within a page is not a leaf without a page of its own")
 	}
 	if err != nil {
 		w.tell(name, err)
