@@ -31,7 +31,8 @@ func TestThePluginKeepsTheContractThroughItsProcess(t *testing.T) {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	places := &places{t: t, of: map[string]ports.MeshAccess{}}
-	conformance.Run(t, conformance.Subject{
+	conformance.Run(t, conformance.Subject{ // all cases at once take their time on a busy machine
+		Patience: 40 * time.Second, Options: []byte(`{"timeout":"30s"}`),
 		Open: func(ctx context.Context, c ports.Configuration) (ports.Backend, error) {
 			var err error
 			if c.Mesh, err = places.mesh(c.DataDir); err != nil {
