@@ -44,7 +44,9 @@ func TestAnUltravisorThatAHostJoinsKeepsItsHistoryThere(t *testing.T) {
 		json.RawMessage(`{"WorkItemHash":"wi-before","EventType":"completed"}`))
 	hub.Imagine(stock.Registration{Name: "worker", Capabilities: []string{"Echo"}}, true)
 	h := e2e.StartWith(t, e2e.Setup{Config: "mesh {\n  join = \"" + url + "\"\n  as   = \"holdfast-here\"\n}\n"})
-	there := func(s stock.HubState) bool { return s.Beacon("holdfast-here") != nil && len(s.Sweeps) >= 2 && settledHub(s) }
+	there := func(s stock.HubState) bool {
+		return s.Beacon("holdfast-here") != nil && len(s.Sweeps) >= 2 && settledHub(s)
+	}
 	awaitUltravisor(t, hub, "the host and what was before it", there)
 	hash := hub.Enqueue(stock.Spec{Capability: "Echo", Action: "Say", Settings: map[string]any{"Text": "hello"}})
 	if err := hub.Complete(hash, stock.Result{Outputs: json.RawMessage(`{"Said":true}`)}); err != nil {
