@@ -102,15 +102,6 @@ func (m *works) take() effects {
 	return e
 }
 
-// enqueue takes a work in.
-func (m *works) enqueue(w *work, now time.Time) error {
-	if err := m.admit(w, now); err != nil {
-		return err
-	}
-	m.enter(w)
-	return nil
-}
-
 // admit names a work, or says why it is not taken in. It fails with Unavailable when the beacon that it names is not there,
 // Invalid when that one does not offer the capability, and Full when too much waits.
 func (m *works) admit(w *work, now time.Time) error {

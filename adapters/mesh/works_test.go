@@ -28,6 +28,15 @@ func newFloor(t *testing.T) *floor {
 	return &floor{t: t, works: newWorks(Limits{}.withUsual(), usual), now: noon, answered: map[*work]int{}}
 }
 
+// enqueue takes a work in, as the hub does between two records of it.
+func (f *floor) enqueue(w *work, now time.Time) error {
+	if err := f.admit(w, now); err != nil {
+		return err
+	}
+	f.enter(w)
+	return nil
+}
+
 // settle takes in the effects of a step.
 func (f *floor) settle() {
 	e := f.take()

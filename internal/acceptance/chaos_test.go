@@ -95,7 +95,7 @@ var blows = []blow{
 func TestWhateverHappensAllBecomeEqualAndNothingIsLost(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("HOLDFAST_SOAK") == "" {
-		t.Skip("is long")
+		t.Skip("is long; run it with HOLDFAST_SOAK=1")
 	}
 	for range 10 {
 		seed := rand.Uint64()

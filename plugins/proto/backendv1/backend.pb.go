@@ -12,8 +12,8 @@
 //     1|1|unix|/the/socket/path|grpc|
 //     The first 1 is the version of go-plugin's own protocol, the second that of this service; the host's list of the
 //     versions that it speaks is in PLUGIN_PROTOCOL_VERSIONS. The line MUST come within 10 seconds.
-//   - The server MUST also offer grpc.health.v1.Health and answer SERVING for the service "plugin", and SHOULD offer
-//     plugin.GRPCController (Shutdown: stop and exit) of go-plugin.
+//   - The server MUST also offer grpc.health.v1.Health and answer SERVING for the service "plugin", and
+//     plugin.GRPCController (Shutdown: stop, remove the socket and exit) of go-plugin.
 //   - It MUST accept messages of 72 MiB (gRPC's default of 4 MiB is too small).
 //   - HOLDFAST_LOG_LEVEL is the least level that the host shows. Log lines go to standard error, best as JSON objects with
 //     "@level" and "@message"; any other text is shown as it is.

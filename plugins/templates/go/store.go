@@ -1,4 +1,4 @@
-// The backend "tape" keeps history in memory: put your store in the place of its map.
+// Command holdfast-backend-tape keeps history in memory: put your store in the place of its map.
 package main
 
 import (
