@@ -130,7 +130,7 @@ func (s *session) call(ctx context.Context, c chunk, u urgency, position *ports.
 		slots.give()
 		return ports.Applied{}, ports.Errorf(ports.Unavailable, w.Name, "its process is another one than at the beginning, or is gone; nothing was sent")
 	}
-	batch := ports.Batch{Family: w.family.name, Rows: c.rows, Position: position}
+	batch := ports.Batch{Family: w.family.name, Rows: c.rows, Position: position, CatchUp: u == ofCatchUp}
 	if stored := w.storedAt(); stored.StoreID != "" {
 		batch.After = &stored // also without a position: one that comes too late must find that it moved
 	}

@@ -304,6 +304,8 @@ type Batch struct {
 	// After is what the store's own position must be, as it answered it or was told it last; a store that is elsewhere, an
 	// older copy or another one, refuses the batch whole with Conflict in FieldPosition. nil: it is not asked.
 	After *Position
+	// CatchUp says that much more waits: whoever shares a limited way to the store lets others go first.
+	CatchUp bool
 }
 
 // FieldPosition is the field of the error with which a store refuses a batch that is not the next one for it.

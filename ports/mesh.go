@@ -29,8 +29,9 @@ type MeshAccess struct {
 
 // Beacons is who is there at one moment.
 type Beacons struct {
-	Version uint64
-	List    []Beacon // in the order in which they first registered
+	Version  uint64
+	List     []Beacon              // in the order in which they first registered
+	Assigned map[Family]Assignment // which beacon, and which of its connections, shall keep a family; see Keeper
 }
 
 // Beacon is a worker of the mesh. Its Name is stable; its ID and Session may change with every connection.

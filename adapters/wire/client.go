@@ -66,7 +66,7 @@ func (c *Client) Position(ctx context.Context, f ports.Family) (ports.Position, 
 }
 
 func (c *Client) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
-	m, err := c.rpc.Put(ctx, &pb.PutRequest{Family: families.out[b.Family], Rows: rowsOut(b.Rows), Position: positionOut(b.Position), After: positionOut(b.After)})
+	m, err := c.rpc.Put(ctx, &pb.PutRequest{Family: families.out[b.Family], Rows: rowsOut(b.Rows), Position: positionOut(b.Position), After: positionOut(b.After), CatchUp: b.CatchUp})
 	if err != nil {
 		return ports.Applied{}, err
 	}

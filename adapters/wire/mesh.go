@@ -66,6 +66,12 @@ func (s *meshServer) Watch(ctx context.Context, m *pb.WatchRequest) (*pb.WatchRe
 	for i := range b.List {
 		answer.Beacons = append(answer.Beacons, beaconOut(&b.List[i]))
 	}
+	for f, a := range b.Assigned {
+		if answer.Assigned == nil {
+			answer.Assigned = map[string]*pb.Assignment{}
+		}
+		answer.Assigned[string(f)] = &pb.Assignment{Beacon: a.BeaconID, Connection: a.IDBeaconConnection, AssignedAt: a.AssignedAt}
+	}
 	return answer, nil
 }
 
@@ -123,6 +129,12 @@ func (m *Mesh) Watch(ctx context.Context, since uint64) (ports.Beacons, error) {
 	b := ports.Beacons{Version: answer.Version}
 	for _, one := range answer.Beacons {
 		b.List = append(b.List, beaconIn(one))
+	}
+	for f, a := range answer.Assigned {
+		if b.Assigned == nil {
+			b.Assigned = map[ports.Family]ports.Assignment{}
+		}
+		b.Assigned[ports.Family(f)] = ports.Assignment{BeaconID: a.Beacon, IDBeaconConnection: a.Connection, AssignedAt: a.AssignedAt}
 	}
 	return b, nil
 }

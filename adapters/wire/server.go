@@ -108,7 +108,7 @@ func (s *server) Put(ctx context.Context, m *pb.PutRequest) (*pb.PutResponse, er
 		if err != nil {
 			return nil, err
 		}
-		applied, err := s.backend.Put(ctx, ports.Batch{Family: families.in[m.Family], Rows: rows, Position: positionIn(m.Position), After: positionIn(m.After)})
+		applied, err := s.backend.Put(ctx, ports.Batch{Family: families.in[m.Family], Rows: rows, Position: positionIn(m.Position), After: positionIn(m.After), CatchUp: m.CatchUp})
 		answer := &pb.PutResponse{Done: int64(applied.Done)}
 		if err != nil {
 			answer.Error = detailOf(ports.AsError(err)) // beside the rows that are in

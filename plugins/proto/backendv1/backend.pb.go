@@ -1325,7 +1325,9 @@ type PutRequest struct {
 	// What the store's own position must be, as PositionResponse gave it or a Put stored it last (a Seq of 0 is as good as none).
 	// A store that is elsewhere, an older copy or another one, MUST refuse the whole batch with conflict and the field
 	// "Position". None: it is not asked.
-	After         *Position `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	After *Position `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	// Much more waits: whoever shares a limited way to the store lets others go first. It changes nothing else.
+	CatchUp       bool `protobuf:"varint,5,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1386,6 +1388,13 @@ func (x *PutRequest) GetAfter() *Position {
 		return x.After
 	}
 	return nil
+}
+
+func (x *PutRequest) GetCatchUp() bool {
+	if x != nil {
+		return x.CatchUp
+	}
+	return false
 }
 
 type PutResponse struct {
@@ -3801,13 +3810,14 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\vchange_host\x18\r \x01(\tR\n" +
 	"changeHost\x12\x1d\n" +
 	"\n" +
-	"change_seq\x18\x0e \x01(\x04R\tchangeSeq\"\xdf\x01\n" +
+	"change_seq\x18\x0e \x01(\x04R\tchangeSeq\"\xfa\x01\n" +
 	"\n" +
 	"PutRequest\x123\n" +
 	"\x06family\x18\x01 \x01(\x0e2\x1b.holdfast.backend.v1.FamilyR\x06family\x12,\n" +
 	"\x04rows\x18\x02 \x03(\v2\x18.holdfast.backend.v1.RowR\x04rows\x129\n" +
 	"\bposition\x18\x03 \x01(\v2\x1d.holdfast.backend.v1.PositionR\bposition\x123\n" +
-	"\x05after\x18\x04 \x01(\v2\x1d.holdfast.backend.v1.PositionR\x05after\"Y\n" +
+	"\x05after\x18\x04 \x01(\v2\x1d.holdfast.backend.v1.PositionR\x05after\x12\x19\n" +
+	"\bcatch_up\x18\x05 \x01(\bR\acatchUp\"Y\n" +
 	"\vPutResponse\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\x03R\x04done\x126\n" +
 	"\x05error\x18\x02 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\"'\n" +

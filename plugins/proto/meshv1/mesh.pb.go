@@ -138,9 +138,11 @@ func (x *WatchRequest) GetWait() *durationpb.Duration {
 }
 
 type WatchResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	Beacons       []*Beacon              `protobuf:"bytes,2,rep,name=beacons,proto3" json:"beacons,omitempty"` // in the order in which they first registered
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Beacons []*Beacon              `protobuf:"bytes,2,rep,name=beacons,proto3" json:"beacons,omitempty"` // in the order in which they first registered
+	// Which beacon shall keep a family, by the family's name, "Queue" or "Manifest"; a family without an entry is not assigned.
+	Assigned      map[string]*Assignment `protobuf:"bytes,3,rep,name=assigned,proto3" json:"assigned,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -189,6 +191,74 @@ func (x *WatchResponse) GetBeacons() []*Beacon {
 	return nil
 }
 
+func (x *WatchResponse) GetAssigned() map[string]*Assignment {
+	if x != nil {
+		return x.Assigned
+	}
+	return nil
+}
+
+// Assignment names a beacon, by its name or its id, and which of its connections keeps a family's history.
+type Assignment struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Beacon        string                 `protobuf:"bytes,1,opt,name=beacon,proto3" json:"beacon,omitempty"`
+	Connection    int64                  `protobuf:"varint,2,opt,name=connection,proto3" json:"connection,omitempty"`
+	AssignedAt    string                 `protobuf:"bytes,3,opt,name=assigned_at,json=assignedAt,proto3" json:"assigned_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Assignment) Reset() {
+	*x = Assignment{}
+	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Assignment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Assignment) ProtoMessage() {}
+
+func (x *Assignment) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
+func (*Assignment) Descriptor() ([]byte, []int) {
+	return file_holdfast_mesh_v1_mesh_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Assignment) GetBeacon() string {
+	if x != nil {
+		return x.Beacon
+	}
+	return ""
+}
+
+func (x *Assignment) GetConnection() int64 {
+	if x != nil {
+		return x.Connection
+	}
+	return 0
+}
+
+func (x *Assignment) GetAssignedAt() string {
+	if x != nil {
+		return x.AssignedAt
+	}
+	return ""
+}
+
 // Beacon is a worker of the mesh. Its name is stable; its id and session may change with every connection.
 type Beacon struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -207,7 +277,7 @@ type Beacon struct {
 
 func (x *Beacon) Reset() {
 	*x = Beacon{}
-	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[2]
+	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -219,7 +289,7 @@ func (x *Beacon) String() string {
 func (*Beacon) ProtoMessage() {}
 
 func (x *Beacon) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[2]
+	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -232,7 +302,7 @@ func (x *Beacon) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beacon.ProtoReflect.Descriptor instead.
 func (*Beacon) Descriptor() ([]byte, []int) {
-	return file_holdfast_mesh_v1_mesh_proto_rawDescGZIP(), []int{2}
+	return file_holdfast_mesh_v1_mesh_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Beacon) GetName() string {
@@ -311,7 +381,7 @@ type DispatchRequest struct {
 
 func (x *DispatchRequest) Reset() {
 	*x = DispatchRequest{}
-	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[3]
+	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -323,7 +393,7 @@ func (x *DispatchRequest) String() string {
 func (*DispatchRequest) ProtoMessage() {}
 
 func (x *DispatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[3]
+	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -336,7 +406,7 @@ func (x *DispatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DispatchRequest.ProtoReflect.Descriptor instead.
 func (*DispatchRequest) Descriptor() ([]byte, []int) {
-	return file_holdfast_mesh_v1_mesh_proto_rawDescGZIP(), []int{3}
+	return file_holdfast_mesh_v1_mesh_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DispatchRequest) GetBeacon() string {
@@ -387,7 +457,7 @@ type DispatchResponse struct {
 
 func (x *DispatchResponse) Reset() {
 	*x = DispatchResponse{}
-	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[4]
+	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -399,7 +469,7 @@ func (x *DispatchResponse) String() string {
 func (*DispatchResponse) ProtoMessage() {}
 
 func (x *DispatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[4]
+	mi := &file_holdfast_mesh_v1_mesh_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -412,7 +482,7 @@ func (x *DispatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DispatchResponse.ProtoReflect.Descriptor instead.
 func (*DispatchResponse) Descriptor() ([]byte, []int) {
-	return file_holdfast_mesh_v1_mesh_proto_rawDescGZIP(), []int{4}
+	return file_holdfast_mesh_v1_mesh_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DispatchResponse) GetWorkItemHash() string {
@@ -457,10 +527,22 @@ const file_holdfast_mesh_v1_mesh_proto_rawDesc = "" +
 	"\x1bholdfast/mesh/v1/mesh.proto\x12\x10holdfast.mesh.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"S\n" +
 	"\fWatchRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x04R\x05since\x12-\n" +
-	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"]\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"\x83\x02\n" +
 	"\rWatchResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x122\n" +
-	"\abeacons\x18\x02 \x03(\v2\x18.holdfast.mesh.v1.BeaconR\abeacons\"\x90\x03\n" +
+	"\abeacons\x18\x02 \x03(\v2\x18.holdfast.mesh.v1.BeaconR\abeacons\x12I\n" +
+	"\bassigned\x18\x03 \x03(\v2-.holdfast.mesh.v1.WatchResponse.AssignedEntryR\bassigned\x1aY\n" +
+	"\rAssignedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x122\n" +
+	"\x05value\x18\x02 \x01(\v2\x1c.holdfast.mesh.v1.AssignmentR\x05value:\x028\x01\"e\n" +
+	"\n" +
+	"Assignment\x12\x16\n" +
+	"\x06beacon\x18\x01 \x01(\tR\x06beacon\x12\x1e\n" +
+	"\n" +
+	"connection\x18\x02 \x01(\x03R\n" +
+	"connection\x12\x1f\n" +
+	"\vassigned_at\x18\x03 \x01(\tR\n" +
+	"assignedAt\"\x90\x03\n" +
 	"\x06Beacon\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -512,34 +594,38 @@ func file_holdfast_mesh_v1_mesh_proto_rawDescGZIP() []byte {
 }
 
 var file_holdfast_mesh_v1_mesh_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_holdfast_mesh_v1_mesh_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_holdfast_mesh_v1_mesh_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_holdfast_mesh_v1_mesh_proto_goTypes = []any{
 	(WorkClass)(0),                // 0: holdfast.mesh.v1.WorkClass
 	(*WatchRequest)(nil),          // 1: holdfast.mesh.v1.WatchRequest
 	(*WatchResponse)(nil),         // 2: holdfast.mesh.v1.WatchResponse
-	(*Beacon)(nil),                // 3: holdfast.mesh.v1.Beacon
-	(*DispatchRequest)(nil),       // 4: holdfast.mesh.v1.DispatchRequest
-	(*DispatchResponse)(nil),      // 5: holdfast.mesh.v1.DispatchResponse
-	nil,                           // 6: holdfast.mesh.v1.Beacon.TagsEntry
-	(*durationpb.Duration)(nil),   // 7: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*Assignment)(nil),            // 3: holdfast.mesh.v1.Assignment
+	(*Beacon)(nil),                // 4: holdfast.mesh.v1.Beacon
+	(*DispatchRequest)(nil),       // 5: holdfast.mesh.v1.DispatchRequest
+	(*DispatchResponse)(nil),      // 6: holdfast.mesh.v1.DispatchResponse
+	nil,                           // 7: holdfast.mesh.v1.WatchResponse.AssignedEntry
+	nil,                           // 8: holdfast.mesh.v1.Beacon.TagsEntry
+	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_holdfast_mesh_v1_mesh_proto_depIdxs = []int32{
-	7, // 0: holdfast.mesh.v1.WatchRequest.wait:type_name -> google.protobuf.Duration
-	3, // 1: holdfast.mesh.v1.WatchResponse.beacons:type_name -> holdfast.mesh.v1.Beacon
-	6, // 2: holdfast.mesh.v1.Beacon.tags:type_name -> holdfast.mesh.v1.Beacon.TagsEntry
-	8, // 3: holdfast.mesh.v1.Beacon.registered_at:type_name -> google.protobuf.Timestamp
-	8, // 4: holdfast.mesh.v1.Beacon.seen_at:type_name -> google.protobuf.Timestamp
-	0, // 5: holdfast.mesh.v1.DispatchRequest.work_class:type_name -> holdfast.mesh.v1.WorkClass
-	1, // 6: holdfast.mesh.v1.Mesh.Watch:input_type -> holdfast.mesh.v1.WatchRequest
-	4, // 7: holdfast.mesh.v1.Mesh.Dispatch:input_type -> holdfast.mesh.v1.DispatchRequest
-	2, // 8: holdfast.mesh.v1.Mesh.Watch:output_type -> holdfast.mesh.v1.WatchResponse
-	5, // 9: holdfast.mesh.v1.Mesh.Dispatch:output_type -> holdfast.mesh.v1.DispatchResponse
-	8, // [8:10] is the sub-list for method output_type
-	6, // [6:8] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	9,  // 0: holdfast.mesh.v1.WatchRequest.wait:type_name -> google.protobuf.Duration
+	4,  // 1: holdfast.mesh.v1.WatchResponse.beacons:type_name -> holdfast.mesh.v1.Beacon
+	7,  // 2: holdfast.mesh.v1.WatchResponse.assigned:type_name -> holdfast.mesh.v1.WatchResponse.AssignedEntry
+	8,  // 3: holdfast.mesh.v1.Beacon.tags:type_name -> holdfast.mesh.v1.Beacon.TagsEntry
+	10, // 4: holdfast.mesh.v1.Beacon.registered_at:type_name -> google.protobuf.Timestamp
+	10, // 5: holdfast.mesh.v1.Beacon.seen_at:type_name -> google.protobuf.Timestamp
+	0,  // 6: holdfast.mesh.v1.DispatchRequest.work_class:type_name -> holdfast.mesh.v1.WorkClass
+	3,  // 7: holdfast.mesh.v1.WatchResponse.AssignedEntry.value:type_name -> holdfast.mesh.v1.Assignment
+	1,  // 8: holdfast.mesh.v1.Mesh.Watch:input_type -> holdfast.mesh.v1.WatchRequest
+	5,  // 9: holdfast.mesh.v1.Mesh.Dispatch:input_type -> holdfast.mesh.v1.DispatchRequest
+	2,  // 10: holdfast.mesh.v1.Mesh.Watch:output_type -> holdfast.mesh.v1.WatchResponse
+	6,  // 11: holdfast.mesh.v1.Mesh.Dispatch:output_type -> holdfast.mesh.v1.DispatchResponse
+	10, // [10:12] is the sub-list for method output_type
+	8,  // [8:10] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_holdfast_mesh_v1_mesh_proto_init() }
@@ -553,7 +639,7 @@ func file_holdfast_mesh_v1_mesh_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_holdfast_mesh_v1_mesh_proto_rawDesc), len(file_holdfast_mesh_v1_mesh_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
