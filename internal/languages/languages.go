@@ -1,22 +1,13 @@
 package languages
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/gofrs/flock"
+	"holdfast/internal/debian"
 )
-
-// patience is how long fetching may take.
-const patience = 5 * time.Minute
 
 // Tool is an interpreter.
 type Tool struct {
@@ -29,8 +20,8 @@ func (t Tool) Path() string {
 }
 
 var (
-	node   = sync.OnceValues(func() (Tool, error) { return locked(findNode) })
-	python = sync.OnceValues(func() (Tool, error) { return locked(findPython) })
+	node   = sync.OnceValues(func() (Tool, error) { return debian.Fetch(findNode) })
+	python = sync.OnceValues(func() (Tool, error) { return debian.Fetch(findPython) })
 )
 
 // Node gives a test the interpreter of JavaScript.
@@ -49,59 +40,17 @@ func Python(t testing.TB) Tool {
 
 func had(t testing.TB, tool Tool, what string, err error) Tool {
 	t.Helper()
-	switch {
-	case err == nil:
-	case os.Getenv("HOLDFAST_OFFLINE") == "1":
-		t.Skipf("skipped, because HOLDFAST_OFFLINE=1 and this machine has no %s: %v", what, err)
-	default:
-		t.Fatalf("this test needs %s, which could not be fetched: %v\nInstall it, or set HOLDFAST_OFFLINE=1 to leave such tests out.", what, err)
-	}
+	debian.Need(t, what, err)
 	return tool
 }
 
-// locked runs one fetch at a time, whichever processes want one.
-func locked[T any](fetch func(ctx context.Context, tools string) (T, error)) (none T, _ error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	tools, err := toolsDir(ctx)
-	if err != nil {
-		return none, err
+// libraries is the line of a wrapper that lets a program find the libraries that were unpacked with it.
+func libraries(root string) string {
+	dir := debian.Libraries(root)
+	if dir == "" {
+		return ""
 	}
-	lock := flock.New(filepath.Join(tools, "languages.lock"))
-	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
-		return none, fmt.Errorf("another test fetches for too long: %w", err)
-	}
-	defer func() { _ = lock.Close() }()
-	return fetch(ctx, tools)
-}
-
-// toolsDir is .tools at the top of the repository.
-func toolsDir(ctx context.Context) (string, error) {
-	mod, err := run(ctx, ".", "go", "env", "GOMOD")
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(filepath.Dir(mod), ".tools")
-	return dir, os.MkdirAll(dir, 0o755)
-}
-
-// run runs a command and gives what it printed; its error has the end of what it complained about.
-func run(ctx context.Context, dir, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if exit, failed := errors.AsType[*exec.ExitError](err); failed {
-		err = fmt.Errorf("%w: %s", err, lastLines(exit.Stderr))
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args, " "), err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-func lastLines(text []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-5):], " / ")
+	return "export LD_LIBRARY_PATH='" + dir + "'\n"
 }
 
 // wrap writes a program that starts another one with what it needs.

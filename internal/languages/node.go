@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"holdfast/internal/debian"
 )
 
 // findNode takes node and npm as the machine has them, or else installs Debian's: they look for their own parts below /usr, so that
@@ -17,7 +19,7 @@ func findNode(ctx context.Context, tools string) (Tool, error) {
 	if known := nodeThere(ctx, tools); known != "" {
 		return Tool{Command: known}, nil
 	}
-	if err := install(ctx, tools, "nodejs", "npm"); err != nil {
+	if err := debian.Install(ctx, tools, "nodejs", "npm"); err != nil {
 		return Tool{}, err
 	}
 	known := nodeThere(ctx, tools)
@@ -33,7 +35,7 @@ func nodeThere(ctx context.Context, tools string) string {
 	if known == "" || inPath("npm") == "" {
 		return ""
 	}
-	if _, err := run(ctx, tools, known, "-e", "process.exit(parseInt(process.versions.node) < 14 ? 1 : 0)"); err != nil {
+	if _, err := debian.Run(ctx, tools, known, "-e", "process.exit(parseInt(process.versions.node) < 14 ? 1 : 0)"); err != nil {
 		return ""
 	}
 	return known
@@ -51,7 +53,7 @@ func Install(t testing.TB, dir string) {
 		t.Fatal(err)
 	}
 	tool := Node(t)
-	modules, err := locked(func(ctx context.Context, tools string) (string, error) {
+	modules, err := debian.Fetch(func(ctx context.Context, tools string) (string, error) {
 		return modulesOf(ctx, tools, dir, lock)
 	})
 	had(t, tool, "the npm packages of "+dir, err)
@@ -80,7 +82,7 @@ func modulesOf(ctx context.Context, tools, dir string, lock []byte) (string, err
 			return "", err
 		}
 	}
-	if _, err := run(ctx, fresh, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
+	if _, err := debian.Run(ctx, fresh, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
 		return "", err
 	}
 	return modules, os.Rename(fresh, kept)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"holdfast/internal/debian"
 )
 
 // pythonNeeds is what an interpreter must be able to do.
@@ -18,11 +20,11 @@ func findPython(ctx context.Context, tools string) (Tool, error) {
 		if known == "" {
 			continue
 		}
-		if _, err := run(ctx, tools, known, "-c", pythonNeeds); err == nil {
+		if _, err := debian.Run(ctx, tools, known, "-c", pythonNeeds); err == nil {
 			return Tool{Command: known}, nil
 		}
 	}
-	root, err := unpack(ctx, dir, "python3-grpcio", "python3-protobuf")
+	root, err := debian.Unpack(ctx, dir, "python3-grpcio", "python3-protobuf")
 	if err != nil {
 		return Tool{}, err
 	}
@@ -35,7 +37,7 @@ func findPython(ctx context.Context, tools string) (Tool, error) {
 	if err != nil {
 		return Tool{}, err
 	}
-	_, err = run(ctx, tools, wrapped, "-c", pythonNeeds)
+	_, err = debian.Run(ctx, tools, wrapped, "-c", pythonNeeds)
 	return Tool{Command: wrapped}, err
 }
 

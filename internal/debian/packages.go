@@ -1,4 +1,4 @@
-package languages
+package debian
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// unpack fetches Debian packages, with what they depend on and the machine has not installed, and unpacks them below a folder.
+// Unpack fetches Debian packages, with what they depend on and the machine has not installed, and unpacks them below a folder.
 // Nothing is installed, so that it needs no rights: the lists and the archives are kept in the folder too.
-func unpack(ctx context.Context, dir string, packages ...string) (root string, err error) {
+func Unpack(ctx context.Context, dir string, packages ...string) (root string, err error) {
 	for _, needed := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(needed); err != nil {
 			return "", fmt.Errorf("this machine has no %s to fetch %v with; install them in its own way", needed, packages)
@@ -28,7 +28,7 @@ func unpack(ctx context.Context, dir string, packages ...string) (root string, e
 		}
 	}
 	apt := func(args ...string) error {
-		_, err := run(ctx, dir, "apt-get", append([]string{
+		_, err := Run(ctx, dir, "apt-get", append([]string{
 			"-q", "-y", "-o", "Dir::State::lists=" + lists, "-o", "Dir::Cache=" + cache, "-o", "Debug::NoLocking=1",
 			"-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none",
 		}, args...)...)
@@ -48,30 +48,30 @@ func unpack(ctx context.Context, dir string, packages ...string) (root string, e
 		return "", fmt.Errorf("the machine has %v installed, and they do not work", packages)
 	}
 	for _, a := range archives {
-		if _, err := run(ctx, dir, "dpkg-deb", "-x", a, root); err != nil {
+		if _, err := Run(ctx, dir, "dpkg-deb", "-x", a, root); err != nil {
 			return "", err
 		}
 	}
 	return root, errors.Join(os.RemoveAll(lists), os.RemoveAll(cache))
 }
 
-// install installs Debian packages on this machine, which takes a root, as a CI machine has.
-func install(ctx context.Context, dir string, packages ...string) error {
+// Install installs Debian packages on this machine, which takes a root, as a CI machine has.
+func Install(ctx context.Context, dir string, packages ...string) error {
 	if os.Getuid() != 0 {
 		return fmt.Errorf("only root can install %v here", packages)
 	}
-	if _, err := run(ctx, dir, "apt-get", "-q", "update"); err != nil {
+	if _, err := Run(ctx, dir, "apt-get", "-q", "update"); err != nil {
 		return err
 	}
-	_, err := run(ctx, dir, "apt-get", append([]string{"-q", "-y", "install", "--no-install-recommends"}, packages...)...)
+	_, err := Run(ctx, dir, "apt-get", append([]string{"-q", "-y", "install", "--no-install-recommends"}, packages...)...)
 	return err
 }
 
-// libraries is the line of a wrapper that lets a program find the libraries that were unpacked with it.
-func libraries(root string) string {
+// Libraries is the folder of the libraries that were unpacked with a program: its LD_LIBRARY_PATH, "" where there are none.
+func Libraries(root string) string {
 	found, err := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu"))
 	if err != nil || len(found) == 0 {
 		return ""
 	}
-	return "export LD_LIBRARY_PATH='" + found[0] + "'\n"
+	return found[0]
 }
