@@ -15,7 +15,6 @@ import (
 
 // Numbers of a Put.
 const (
-	fewRows     = 32 // a batch of more is catching up, and goes behind live writes
 	mostAtATime = 16
 	bytesASec   = 8 << 20 // large batches are given more time, as the host does
 )
@@ -51,7 +50,7 @@ func (b *Backend) Put(ctx context.Context, batch ports.Batch) (ports.Applied, er
 	}
 	h.copied()
 	p := &putting{half: h, at: at, gen: gen, class: ports.ClassLive, rows: batch.Rows, errs: make([]error, len(batch.Rows))}
-	if len(batch.Rows) > fewRows {
+	if batch.CatchUp { // and goes behind what is live
 		p.class = ports.ClassCatchUp
 	}
 	done, err := p.run(ctx)

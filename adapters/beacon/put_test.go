@@ -300,15 +300,22 @@ func TestASlowBeaconIsLeftInTimeAndGainsWithEachPut(t *testing.T) {
 func TestLiveWritesGoBeforeCatchingUp(t *testing.T) {
 	t.Parallel()
 	v, _, b := settle(t)
-	put(t, b, item("w", 1, ""))
-	live := v.works[len(v.works)-1].Class
-	var rows []ports.Row
-	for i := range fewRows + 1 {
-		rows = append(rows, item(fmt.Sprint("w", i), 2, ""))
-	}
-	put(t, b, rows...)
-	if behind := v.works[len(v.works)-1].Class; live != ports.ClassLive || behind != ports.ClassCatchUp {
-		t.Errorf("one row goes as class %d, %d rows as %d", live, len(rows), behind)
+	for catchUp, want := range map[bool]ports.WorkClass{false: ports.ClassLive, true: ports.ClassCatchUp} {
+		for _, n := range []int{1, 100} { // however many rows there are
+			var rows []ports.Row
+			for i := range n {
+				rows = append(rows, item(fmt.Sprint("w", i, n, catchUp), 2, ""))
+			}
+			before := len(v.works)
+			if _, err := b.Put(within(t), ports.Batch{Family: ports.Queue, Rows: rows, CatchUp: catchUp}); err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range v.works[before:] {
+				if w.Action == "QP_UpsertWorkItem" && w.Class != want {
+					t.Fatalf("%d rows that catch up (%v) go as class %d, want %d", n, catchUp, w.Class, want)
+				}
+			}
+		}
 	}
 	for _, w := range v.works {
 		for _, special := range []string{"SourceURL", "SourceFilename", "OutputFilename", "OutputFile", "ReturnOutputAsBase64", "Command", "AffinityKey"} {
