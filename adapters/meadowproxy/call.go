@@ -1,0 +1,171 @@
+package meadowproxy
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"holdfast/ports"
+)
+
+// One work of a databeacon: any action, or a request through its MeadowProxy.
+
+const opRequest = "meadowproxy: request"
+
+// act has the beacon do an action and gives what it put out. What had no answer fails with Deadline or Canceled when nobody knows
+// what became of it, and with Unavailable when it was surely not done. What the beacon reported as failed is Unavailable as well.
+func (w *way) act(ctx context.Context, class ports.WorkClass, capability, action string, settings any) (json.RawMessage, error) {
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return nil, ports.Wrap(ports.Internal, "meadowproxy: "+action, err)
+	}
+	return w.work(ctx, ports.Work{Beacon: w.beacon, Capability: capability, Action: action, Settings: text, Class: class})
+}
+
+func (w *way) work(ctx context.Context, work ports.Work) (json.RawMessage, error) {
+	limit := w.timeout
+	if limit == 0 {
+		limit = usualTimeout
+	}
+	ctx, cancel := below(ctx, limit+time.Duration(len(work.Settings)/bytesASecond)*time.Second)
+	defer cancel()
+	answer, err := w.mesh.Dispatch(ctx, work)
+	if err != nil {
+		return nil, onTheWay(work.Action, err)
+	}
+	if answer.Failure != "" {
+		return nil, failed(work.Action, answer.Failure)
+	}
+	return answer.Outputs, nil
+}
+
+// bytesASecond is how fast a beacon takes large works at least.
+const bytesASecond = 8 << 20
+
+// below gives a context that ends before the caller's own, so that what is to be said is still heard.
+func below(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	if deadline, bound := ctx.Deadline(); bound {
+		left := time.Until(deadline)
+		most = min(most, left-min(left/10, 50*time.Millisecond))
+	}
+	return context.WithTimeout(ctx, most)
+}
+
+// onTheWay says what a work that was not answered means.
+func onTheWay(action string, err error) error {
+	e := ports.AsError(err)
+	code := e.Code
+	switch code {
+	case ports.BackendGone: // the beacon's connection broke, and not that of this process
+		code = ports.Deadline
+	case ports.Deadline, ports.Canceled, ports.Unavailable, ports.Full, ports.TooLarge:
+	case ports.Invalid:
+		if e.Field != "Settings" { // else a record that cannot travel
+			code = ports.Unavailable // the beacon stopped offering the capability
+		}
+	default:
+		code = ports.Unavailable
+	}
+	return &ports.Error{Code: code, Op: "meadowproxy: " + action, Message: e.Message, Limit: e.Limit, Size: e.Size, Cause: err}
+}
+
+// forgetting are what a databeacon says that does not know any more what it was told: it was restarted.
+var forgetting = []string{"allowlist", "allow list", "not live", "not connected", "not enabled", "no live connection"}
+
+// failed says what a failure that the beacon reported means. A request that it could not even make has changed nothing.
+func failed(action, failure string) error {
+	e := ports.Errorf(ports.Unavailable, "meadowproxy: "+action, "the beacon failed: %s", short(failure))
+	lower := strings.ToLower(failure)
+	for _, words := range forgetting {
+		if strings.Contains(lower, words) {
+			e.Field = ports.FieldBootstrap
+		}
+	}
+	return e
+}
+
+// reply is the answer of a database's REST interface.
+type reply struct {
+	status int
+	body   []byte
+}
+
+// request makes one request through the beacon's MeadowProxy. Its errors are those of the way; whatever the interface answered,
+// also an error of its own, is a reply.
+func (w *way) request(ctx context.Context, class ports.WorkClass, method, path string, body []byte, user string) (reply, error) {
+	settings := append(make([]byte, 0, len(body)+len(body)/4+len(path)+128), `{"Method":"`...)
+	settings = append(settings, method...)
+	settings = append(settings, `","Path":`...)
+	settings = ports.AppendQuoted(settings, path)
+	settings = append(settings, `,"RemoteUser":`...)
+	settings = ports.AppendQuoted(settings, userName(user))
+	if body != nil {
+		settings = append(settings, `,"Body":`...)
+		settings = ports.AppendQuoted(settings, string(body))
+	}
+	settings = append(settings, '}')
+	outputs, err := w.work(ctx, ports.Work{Beacon: w.beacon, Capability: ports.MeadowProxy, Action: "Request", Settings: settings, Class: class})
+	if err != nil {
+		if method == "GET" && ports.CodeOf(err) == ports.Deadline && ctx.Err() == nil {
+			e := *ports.AsError(err)
+			e.Code = ports.Unavailable // a read that had no answer leaves nothing in doubt
+			err = &e
+		}
+		return reply{}, err
+	}
+	return readReply(outputs)
+}
+
+func readReply(outputs []byte) (r reply, err error) {
+	var status, body []byte
+	err = ports.ScanObject(outputs, ports.MaxDepth, func(name, value []byte) error {
+		switch string(name) {
+		case `"Status"`:
+			status = value
+		case `"Body"`:
+			body = value
+		}
+		return nil
+	})
+	if err == nil {
+		err = json.Unmarshal(status, &r.status)
+	}
+	if err != nil || len(body) > 0 && body[0] != '"' {
+		// A stock client runs its first action for one that it does not know, and answers whatever that gives.
+		return reply{}, ports.Errorf(ports.Internal, opRequest, "the answer has no Status and Body; is it a databeacon?")
+	}
+	if len(body) > 0 {
+		text, _ := ports.Unquote(body)
+		r.body = []byte(text)
+	}
+	return r, nil
+}
+
+// systemUser is who writes what has no actor.
+const systemUser = "ultravisor-system"
+
+// userName is a name that can stand in a header.
+func userName(user string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, user)
+	if strings.TrimSpace(clean) == "" {
+		return systemUser
+	}
+	return clean
+}
+
+// longestReason bounds what is passed on of others' words.
+const longestReason = 200
+
+func short(reason string) string {
+	runes := []rune(strings.ToValidUTF8(strings.TrimSpace(reason), "\ufffd"))
+	if len(runes) > longestReason {
+		return string(runes[:longestReason]) + "..."
+	}
+	return string(runes)
+}
