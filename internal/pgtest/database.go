@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -48,9 +49,9 @@ func (s *Server) Database(t testing.TB) (dsn string) {
 	t.Helper()
 	s.mu.Lock()
 	s.databases++
-	name := "t" + strconv.Itoa(s.databases)
+	name, place := "t"+strconv.Itoa(s.databases), s.place
 	s.mu.Unlock()
-	if err := s.Exec("CREATE DATABASE " + name + " OWNER " + role); err != nil {
+	if err := s.Exec("CREATE DATABASE " + name + " OWNER " + role + place); err != nil {
 		t.Fatal(err)
 	}
 	if s.shared {
@@ -77,4 +78,16 @@ func (s *Server) Exec(statements ...string) error {
 		}
 	}
 	return conn.Close(ctx)
+}
+
+// Through gives a DSN that reaches the same database at other addresses: those of what stands before the server (a Bouncer, a
+// tcpfault.Link), or of several servers of which one is the right one.
+func Through(t testing.TB, dsn string, addrs ...string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = strings.Join(addrs, ",")
+	return u.String()
 }

@@ -36,6 +36,7 @@ type Server struct {
 	keeper   *keeper
 	programs programs
 	dir      string
+	settings map[string]string
 	port     int
 	shared   bool
 
@@ -43,6 +44,7 @@ type Server struct {
 	cmd *exec.Cmd // nil while it is stopped
 
 	databases int
+	place     string // of new databases, in the words of CREATE DATABASE
 }
 
 var shared = sync.OnceValues(func() (*Server, error) {
@@ -77,14 +79,7 @@ func Start(t testing.TB, o Options) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the server said:\n%s", tail(s.dir))
-		}
-		if err := errors.Join(s.Stop(Immediate), os.RemoveAll(s.dir)); err != nil {
-			t.Error(err)
-		}
-	})
+	endWith(t, s)
 	return s
 }
 
@@ -98,11 +93,11 @@ func create(settings map[string]string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{keeper: k, programs: p}
+	s := &Server{keeper: k, programs: p, settings: settings}
 	if s.dir, err = k.folder(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.initialize(), s.configure(settings)); err != nil {
+	if err := errors.Join(s.initialize(), s.configure()); err != nil {
 		return nil, err
 	}
 	if err := s.Resume(); err != nil {
@@ -130,12 +125,13 @@ func (s *Server) initialize() error {
 	return os.WriteFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(access), 0o600)
 }
 
-func (s *Server) configure(settings map[string]string) error {
+// configure writes the settings. Those that the server itself is told later (ALTER SYSTEM) come after them.
+func (s *Server) configure() error {
 	all := map[string]string{
 		"listen_addresses": "127.0.0.1", "unix_socket_directories": s.dir, "shared_buffers": "32MB",
 		"password_encryption": "scram-sha-256", "log_line_prefix": "%m [%p] ", "max_wal_size": "256MB", "min_wal_size": "32MB",
 	}
-	maps.Copy(all, settings)
+	maps.Copy(all, s.settings)
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&text, "%s = '%s'\n", name, strings.ReplaceAll(all[name], "'", "''"))
