@@ -13,12 +13,12 @@ import (
 type backend struct {
 	company company
 
-	mu      sync.Mutex
-	known   bool
-	powers  ports.Description
-	budget  *budget
-	storeID string
-	heard   time.Time // when a Put, or the first question of a session, was last answered
+	mu       sync.Mutex
+	known    bool
+	powers   ports.Description
+	budget   *budget
+	storeIDs map[ports.Family]string
+	heard    time.Time // when a Put, or the first question of a session, was last answered
 }
 
 // answers notes that a Put was answered.

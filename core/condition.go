@@ -12,12 +12,13 @@ import (
 type mode string
 
 const (
-	modeUnassigned mode = "unassigned"    // the backend does not keep this family
+	modeUnassigned mode = "unassigned"    // the backend does not keep this family, or nobody is assigned to keep it behind it
 	modeWaiting    mode = "waiting"       // not reached since the start
 	modeDown       mode = "down"          // not reachable, or it takes no writes
 	modeHung       mode = "hung"          // answers nothing at all
 	modeGivenUp    mode = "given-up"      // its process dies too often
-	modeOpening    mode = "bootstrapping" // position, schema, endpoints
+	modePreparing  mode = "preparing"     // makes its tables and endpoints, and takes nothing yet
+	modeOpening    mode = "bootstrapping" // the session asks for its position, and where to resume
 	modeCopying    mode = "copying"       // on its way to the local store's state
 	modeReady      mode = "ready"         // had everything, a moment ago
 	modeLagging    mode = "lagging"       // was ready, and fell behind
@@ -29,7 +30,7 @@ func (m mode) public() phase {
 	switch m {
 	case modeUnassigned:
 		return "unassigned"
-	case modeOpening:
+	case modePreparing, modeOpening:
 		return opening
 	case modeCopying, modeReady, modeLagging:
 		return ready
@@ -45,6 +46,11 @@ func (m mode) up() bool { return m == modeOpening || m.takes() }
 // takes says whether it takes changes.
 func (m mode) takes() bool { return m == modeCopying || m == modeReady || m == modeLagging }
 
+// ails says whether something is wrong.
+func (m mode) ails() bool {
+	return m == modeDown || m == modeHung || m == modeGivenUp || m == modeError
+}
+
 // Numbers of the machine.
 const (
 	missesToDown  = 3 // probes without an answer, one after the other
@@ -59,6 +65,7 @@ type condition struct {
 	since   time.Time
 	detail  string
 	remedy  string
+	foreign bool // unassigned, because the backend does not keep this family at all
 	suspect bool // the last probe was not answered in time
 	mute    bool // it went away without a word: what was asked of it has no answer
 	missed  int
@@ -94,6 +101,7 @@ const (
 	needs                           // the session found what only a person can mend
 	notKept                         // the backend does not keep this family
 	poked                           // a person asked for another try at once
+	assigned                        // another beacon, or another connection of it, shall keep the family, or none
 )
 
 // effects is what the follower has to do.
@@ -105,7 +113,7 @@ type effects struct {
 
 // step gives the next state and what is to be done.
 func (c condition) step(e happening) (condition, effects) {
-	if c.mode == modeUnassigned && e.kind != notKept && e.kind != answered {
+	if c.foreign && e.kind != notKept && e.kind != answered {
 		return c, effects{}
 	}
 	switch e.kind {
@@ -113,10 +121,7 @@ func (c condition) step(e happening) (condition, effects) {
 		return c.hearGood(e.at)
 	case declined:
 		c.heard, c.missed, c.good, c.suspect, c.mute = e.at, 0, 0, false, false
-		if needsPerson(e.err) {
-			return c.to(modeError, e.at, e.err.Error(), "mend what it says; the host goes on by itself then"), effects{end: true}
-		}
-		return c.to(modeDown, e.at, e.err.Error(), ""), effects{end: true}
+		return c.refused(e), effects{end: true}
 	case missed:
 		return c.miss(e.at)
 	case busy:
@@ -157,7 +162,9 @@ func (c condition) step(e happening) (condition, effects) {
 	case needs:
 		return c.to(modeError, e.at, e.detail, e.remedy), effects{end: true}
 	case notKept:
-		return c.to(modeUnassigned, e.at, "the backend does not keep this family", ""), effects{end: true}
+		c = c.to(modeUnassigned, e.at, "the backend does not keep this family", "")
+		c.foreign = true
+		return c, effects{end: true}
 	case poked:
 		if !c.mode.up() {
 			c.good = goodToUp // the next good probe is enough
@@ -165,6 +172,11 @@ func (c condition) step(e happening) (condition, effects) {
 				return c.to(modeOpening, e.at, "", ""), effects{begin: true}
 			}
 		}
+	case assigned:
+		if e.detail == "" {
+			return c.to(modeWaiting, e.at, "assigned just now", ""), effects{end: true}
+		}
+		return c.to(modeUnassigned, e.at, e.detail, ""), effects{end: true}
 	}
 	return c, effects{}
 }
@@ -174,7 +186,7 @@ func (c condition) hearGood(at time.Time) (condition, effects) {
 	c.good++
 	enough := false
 	switch c.mode {
-	case modeUnassigned, modeWaiting:
+	case modeUnassigned, modeWaiting, modePreparing:
 		enough = true
 	case modeDown, modeHung, modeGivenUp:
 		enough = c.good >= goodToUp
@@ -196,7 +208,7 @@ func (c condition) miss(at time.Time) (condition, effects) {
 		c.heard = at // the next process gets its own time
 		return c.to(modeHung, at, "has answered nothing for "+silent.Round(time.Second).String(), ""), effects{end: true, restart: true}
 	}
-	if c.missed >= missesToDown && c.mode.up() {
+	if c.missed >= missesToDown && (c.mode.up() || c.mode == modePreparing) {
 		return c.to(modeDown, at, "does not answer in time", ""), effects{end: true}
 	}
 	return c, effects{}
@@ -215,14 +227,25 @@ func (c condition) fail(e happening) (condition, effects) {
 	if !c.mode.up() {
 		return c, effects{}
 	}
-	if needsPerson(e.err) {
-		return c.to(modeError, e.at, e.err.Error(), "mend what it says; the host goes on by itself then"), effects{}
-	}
 	c.good = goodToUp - 1
 	if ports.CodeOf(e.err) == ports.BackendGone {
 		c.good = 0
 	}
-	return c.to(modeDown, e.at, e.err.Error(), ""), effects{}
+	return c.refused(e), effects{}
+}
+
+// refused is the state that an error leads to; some say that nothing is wrong.
+func (c condition) refused(e happening) condition {
+	why := ports.AsError(e.err)
+	switch {
+	case needsPerson(e.err):
+		return c.to(modeError, e.at, e.err.Error(), "mend what it says; the host goes on by itself then")
+	case why.Field == ports.FieldAssignment:
+		return c.to(modeUnassigned, e.at, why.Message, "")
+	case why.Field == ports.FieldBootstrap:
+		return c.to(modePreparing, e.at, why.Message, "")
+	}
+	return c.to(modeDown, e.at, e.err.Error(), "")
 }
 
 // to changes the state; what it was since stands while nothing changes.
@@ -230,8 +253,8 @@ func (c condition) to(m mode, at time.Time, detail, remedy string) condition {
 	if c.mode != m {
 		c.since = at
 	}
-	c.mode, c.detail, c.remedy = m, detail, remedy
-	if m != modeDown && m != modeHung && m != modeGivenUp && m != modeError {
+	c.mode, c.detail, c.remedy, c.foreign = m, detail, remedy, false
+	if !m.ails() {
 		c.good = 0
 	}
 	return c

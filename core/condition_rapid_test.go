@@ -33,6 +33,7 @@ func (p *patient) able() (list []happening) {
 	list = []happening{
 		{kind: answered}, {kind: answered}, {kind: answered}, {kind: missed}, {kind: missed}, {kind: declined, err: errBusy},
 		{kind: declined, err: errRefused}, {kind: gone}, {kind: gone, detail: "another process"}, {kind: givenUp}, {kind: fellBehind}, {kind: poked},
+		{kind: declined, err: errNobody}, {kind: declined, err: errMakes}, {kind: assigned}, {kind: assigned, detail: "nothing is assigned"},
 	}
 	switch {
 	case p.running && p.ending:
@@ -40,7 +41,7 @@ func (p *patient) able() (list []happening) {
 	case p.running && !p.opened:
 		list = append(list, happening{kind: opened}, happening{kind: opened}, happening{kind: opened}, happening{kind: broke, err: errBusy}, happening{kind: needs, detail: "d", remedy: "r"})
 	case p.running:
-		list = append(list, happening{kind: caughtUp}, happening{kind: caughtUp}, happening{kind: stalled, err: errBusy}, happening{kind: broke, err: errDied}, happening{kind: broke, err: errRefused}, happening{kind: needs, detail: "d", remedy: "r"})
+		list = append(list, happening{kind: caughtUp}, happening{kind: caughtUp}, happening{kind: stalled, err: errBusy}, happening{kind: broke, err: errDied}, happening{kind: broke, err: errRefused}, happening{kind: broke, err: errMakes}, happening{kind: needs, detail: "d", remedy: "r"})
 	}
 	return list
 }
@@ -85,12 +86,18 @@ func (p *patient) suffers(e happening) string {
 		return "what needs a person is tried again too soon"
 	case do.restart && p.now.Sub(p.heard) < silenceToHung:
 		return "it is restarted, and was heard"
-	case e.kind == missed && after.mode != modeUnassigned && p.now.Sub(p.heard) >= silenceToHung && !do.restart:
+	case e.kind == missed && p.now.Sub(p.heard) >= silenceToHung && !do.restart:
 		return "it is silent, and is not restarted"
 	case e.kind == missed && after.mode.up() && p.misses >= missesToDown:
 		return "it misses probes and is up"
-	case after.mode != modeUnassigned && after.suspect != (p.misses > 0):
+	case after.suspect != (p.misses > 0):
 		return fmt.Sprintf("suspect is %v after %d misses", after.suspect, p.misses)
+	case e.kind == declined && (ports.AsError(e.err).Field == ports.FieldAssignment) != (after.mode == modeUnassigned):
+		return "what is not assigned is not told as it is"
+	case e.kind == declined && (ports.AsError(e.err).Field == ports.FieldBootstrap) != (after.mode == modePreparing):
+		return "what makes its tables is not told as it is"
+	case e.kind == assigned && after.mode.up():
+		return "it is up, and nobody knows whose store it is"
 	case before.mode.up() && !after.mode.up() && p.running && !p.ending && !do.end:
 		return "it is not up, and its session goes on"
 	case e.kind == caughtUp && after.mode == modeReady && after.detail != "":

@@ -13,19 +13,21 @@ import (
 
 var (
 	modes = []mode{
-		modeUnassigned, modeWaiting, modeDown, modeHung, modeGivenUp, modeOpening, modeCopying, modeReady, modeLagging, modeError,
+		modeUnassigned, modeWaiting, modeDown, modeHung, modeGivenUp, modePreparing, modeOpening, modeCopying, modeReady, modeLagging, modeError,
 	}
 	noon       = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	errBusy    = ports.Errorf(ports.Unavailable, "store", "not now")
 	errNoWrite = ports.Errorf(ports.Unauthorized, "store", "the password is wrong")
 	errRefused = ports.Errorf(ports.Unimplemented, "store", "it has no such table")
+	errNobody  = ports.InField(ports.Unavailable, ports.FieldAssignment, "nothing is assigned")
+	errMakes   = ports.InField(ports.Unavailable, ports.FieldBootstrap, "makes its tables")
 	errDied    = ports.Errorf(ports.BackendGone, "store", "the process is gone")
 )
 
 func (k happeningKind) String() string {
 	return map[happeningKind]string{
 		answered: "answered", declined: "declined", missed: "missed", gone: "gone", givenUp: "given up", opened: "opened", caughtUp: "caught up",
-		fellBehind: "fell behind", broke: "broke", stopped: "stopped", stalled: "stalled", awaits: "awaits", busy: "busy", needs: "needs", notKept: "not kept", poked: "poked",
+		fellBehind: "fell behind", broke: "broke", stopped: "stopped", stalled: "stalled", awaits: "awaits", busy: "busy", needs: "needs", notKept: "not kept", poked: "poked", assigned: "assigned",
 	}[k]
 }
 
@@ -48,29 +50,35 @@ func TestEveryStateAndHappeningGivesTheStateAndEffectsOfTheTable(t *testing.T) {
 	passing, perm := errBusy, errRefused
 	for _, row := range []struct {
 		happening happening
-		want      string // for unassigned, waiting, down, hung, given-up, bootstrapping, copying, ready, lagging, error
+		want      string // for unassigned, waiting, down, hung, given-up, preparing, bootstrapping, copying, ready, lagging, error
 	}{
-		{happening{kind: answered}, "bootstrapping begin, bootstrapping begin, =, =, =, =, =, =, =, ="},
-		{happening{kind: declined, err: passing}, "=, down end, = end, down end, down end, down end, down end, down end, down end, down end"},
-		{happening{kind: declined, err: perm}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
-		{happening{kind: declined, err: errNoWrite}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
-		{happening{kind: busy}, "=, =, =, =, =, =, =, =, =, ="},
-		{happening{kind: missed}, "=, =, =, =, =, =, =, =, =, ="},
-		{happening{kind: gone}, "=, down end, = end, down end, down end, down end, down end, down end, down end, = end"},
-		{happening{kind: gone, detail: "another process"}, "=, down end, = end, down end, down end, down end, down end, down end, down end, down end"},
-		{happening{kind: givenUp}, "=, given-up end, given-up end, given-up end, = end, given-up end, given-up end, given-up end, given-up end, given-up end"},
-		{happening{kind: opened}, "=, =, =, =, =, copying, =, =, =, ="},
-		{happening{kind: caughtUp}, "=, =, =, =, =, =, ready, =, ready, ="},
-		{happening{kind: fellBehind}, "=, =, =, =, =, =, =, lagging, =, ="},
-		{happening{kind: broke, err: passing}, "=, =, =, =, =, down, down, down, down, ="},
-		{happening{kind: broke, err: perm}, "=, =, =, =, =, error, error, error, error, ="},
-		{happening{kind: broke, err: errors.New("a defect")}, "=, =, =, =, =, down, down, down, down, ="},
-		{happening{kind: stopped}, "=, =, =, =, =, = begin, bootstrapping begin, bootstrapping begin, bootstrapping begin, ="},
-		{happening{kind: stalled, err: passing}, "=, =, =, =, =, =, =, =, =, ="},
-		{happening{kind: awaits, detail: "a minute"}, "=, =, =, =, =, =, =, =, =, ="},
-		{happening{kind: needs, detail: "full", remedy: "retry"}, "=, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
-		{happening{kind: notKept}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
-		{happening{kind: poked}, "=, =, =, =, =, =, =, =, =, bootstrapping begin"},
+		{happening{kind: answered}, "bootstrapping begin, bootstrapping begin, =, =, =, bootstrapping begin, =, =, =, =, ="},
+		{happening{kind: declined, err: passing}, "down end, down end, = end, down end, down end, down end, down end, down end, down end, down end, down end"},
+		{happening{kind: declined, err: perm}, "error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
+		{happening{kind: declined, err: errNoWrite}, "error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
+		{happening{kind: declined, err: errNobody}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
+		{happening{kind: declined, err: errMakes}, "preparing end, preparing end, preparing end, preparing end, preparing end, = end, preparing end, preparing end, preparing end, preparing end, preparing end"},
+		{happening{kind: busy}, "=, =, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: missed}, "=, =, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: gone}, "down end, down end, = end, down end, down end, down end, down end, down end, down end, down end, = end"},
+		{happening{kind: gone, detail: "another process"}, "down end, down end, = end, down end, down end, down end, down end, down end, down end, down end, down end"},
+		{happening{kind: givenUp}, "given-up end, given-up end, given-up end, given-up end, = end, given-up end, given-up end, given-up end, given-up end, given-up end, given-up end"},
+		{happening{kind: opened}, "=, =, =, =, =, =, copying, =, =, =, ="},
+		{happening{kind: caughtUp}, "=, =, =, =, =, =, =, ready, =, ready, ="},
+		{happening{kind: fellBehind}, "=, =, =, =, =, =, =, =, lagging, =, ="},
+		{happening{kind: broke, err: passing}, "=, =, =, =, =, =, down, down, down, down, ="},
+		{happening{kind: broke, err: perm}, "=, =, =, =, =, =, error, error, error, error, ="},
+		{happening{kind: broke, err: errNobody}, "=, =, =, =, =, =, unassigned, unassigned, unassigned, unassigned, ="},
+		{happening{kind: broke, err: errMakes}, "=, =, =, =, =, =, preparing, preparing, preparing, preparing, ="},
+		{happening{kind: broke, err: errors.New("a defect")}, "=, =, =, =, =, =, down, down, down, down, ="},
+		{happening{kind: stopped}, "=, =, =, =, =, =, = begin, bootstrapping begin, bootstrapping begin, bootstrapping begin, ="},
+		{happening{kind: stalled, err: passing}, "=, =, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: awaits, detail: "a minute"}, "=, =, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: needs, detail: "full", remedy: "retry"}, "error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
+		{happening{kind: notKept}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
+		{happening{kind: poked}, "=, =, =, =, =, =, =, =, =, =, bootstrapping begin"},
+		{happening{kind: assigned}, "waiting end, = end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end"},
+		{happening{kind: assigned, detail: "nothing is assigned"}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
 	} {
 		for i, want := range strings.Split(row.want, ", ") {
 			c := condition{mode: modes[i], since: noon, heard: noon}
@@ -148,6 +156,21 @@ func TestAFollowerGoesAndComesByCounts(t *testing.T) {
 		"a person who asks is heard at the next good probe": {modeDown, []step{
 			{0, happening{kind: poked}, "down"}, {time.Second, good, "bootstrapping begin"},
 		}},
+		"a store that makes its tables is up at the first good one": {modeDown, []step{
+			{time.Second, happening{kind: declined, err: errMakes}, "preparing end"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"one that falls silent over it is down, and then hung": {modePreparing, []step{
+			{2 * time.Second, bad, "preparing suspect"}, {2 * time.Second, bad, "preparing suspect"}, {2 * time.Second, bad, "down suspect end"},
+			{4 * time.Second, bad, "hung suspect end restart"},
+		}},
+		"assigned, it is up at the first good one": {modeReady, []step{
+			{time.Second, happening{kind: assigned, detail: "nothing is assigned"}, "unassigned end"}, {time.Second, happening{kind: declined, err: errNobody}, "unassigned end"},
+			{time.Second, happening{kind: assigned}, "waiting end"}, {time.Second, happening{kind: declined, err: errMakes}, "preparing end"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"what nobody keeps is watched all the same": {modeUnassigned, []step{
+			{4 * time.Second, bad, "unassigned suspect"}, {4 * time.Second, bad, "unassigned suspect"}, {2 * time.Second, bad, "hung suspect end restart"},
+			{time.Second, happening{kind: gone}, "down end"}, {time.Second, happening{kind: declined, err: errNobody}, "unassigned end"},
+		}},
 		"given up and back": {modeReady, []step{
 			{time.Second, happening{kind: givenUp, detail: "tried every 5 minutes"}, "given-up end"}, {time.Minute, happening{kind: givenUp}, "given-up end"},
 			{time.Second, good, "given-up"}, {time.Second, good, "bootstrapping begin"},
@@ -171,6 +194,23 @@ func TestAFollowerGoesAndComesByCounts(t *testing.T) {
 			}
 			at = after
 		}
+	}
+}
+
+func TestNothingButAProbeThatIsAnsweredMovesAFamilyThatTheBackendDoesNotKeep(t *testing.T) {
+	t.Parallel()
+	kept, _ := condition{mode: modeReady, since: noon, heard: noon}.step(happening{kind: notKept, at: noon})
+	for _, e := range []happening{
+		{kind: declined, err: errRefused}, {kind: declined, err: errMakes}, {kind: missed}, {kind: gone}, {kind: givenUp}, {kind: poked}, {kind: assigned},
+		{kind: broke, err: errRefused}, {kind: stopped}, {kind: needs, detail: "d", remedy: "r"},
+	} {
+		e.at = noon.Add(time.Minute)
+		if after, do := kept.step(e); after != kept || do != (effects{}) {
+			t.Errorf("%s makes it %+v, %+v", e.kind, after, do)
+		}
+	}
+	if after, do := kept.step(happening{kind: answered, at: noon}); after.mode != modeOpening || !do.begin {
+		t.Errorf("a program that keeps it again is %+v, %+v", after, do)
 	}
 }
 

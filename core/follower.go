@@ -42,9 +42,14 @@ type follower struct {
 	logged   map[string]time.Time // what the log had last, and when
 	lastErr  string
 	lastErrs time.Time
+	opened   time.Time     // when a session first knew where to resume since the last assignment; zero: none did
+	eager    time.Time     // until when it is probed often
+	stores   uint64        // how often its store may have become another one
+	look     chan struct{} // closed when the look at its store that is under way is over; nil without one
 
 	begin chan struct{} // a session may begin
 	poke  chan struct{} // a key is to be copied at once
+	now   chan struct{} // a probe is due
 	late  sync.WaitGroup
 
 	unanswered atomic.Int64 // Puts that nobody waits for any more
@@ -54,7 +59,7 @@ func newFollower(h *Host, c Follower, shared *backend, f *family) (*follower, er
 	w := &follower{
 		Follower: c, backend: shared, host: h, family: f,
 		keys:  unsettled{name: c.Name, family: f.name, state: h.state},
-		begin: make(chan struct{}, 1), poke: make(chan struct{}, 1),
+		begin: make(chan struct{}, 1), poke: make(chan struct{}, 1), now: make(chan struct{}, 1),
 	}
 	now := h.clock()
 	w.cond = condition{mode: modeWaiting, since: now, heard: now, detail: "not reached yet"}
@@ -77,6 +82,7 @@ const (
 	probeDeadline = time.Second
 	lagSeqs       = 1000
 	lagAge        = 2 * time.Second
+	eagerFor      = 5 * time.Second // after an assignment it is probed as if it were away
 )
 
 // run follows until ctx ends; then nothing of it runs any more and its position is remembered.
@@ -104,7 +110,13 @@ func (w *follower) tell(e happening) {
 	var do effects
 	w.cond, do = w.cond.step(e)
 	after := w.cond
-	if after.mode != before.mode && after.detail != "" && !after.mode.takes() {
+	switch {
+	case e.kind == assigned: // what was wrong with the keeper before is not wrong with this one
+		w.lastErr, w.lastErrs, w.opened, w.eager = "", time.Time{}, time.Time{}, e.at.Add(eagerFor)
+		w.stores++
+	case e.kind == opened && after.mode == modeCopying && w.opened.IsZero():
+		w.opened = e.at
+	case after.mode != before.mode && after.detail != "" && after.mode.ails():
 		w.lastErr, w.lastErrs = after.detail, e.at
 	}
 	if do.end && w.ends != nil {
@@ -128,7 +140,7 @@ func (w *follower) logChange(before, after condition, at time.Time) {
 	case after.mode == before.mode:
 	case after.mode == modeError && w.mayTell("error "+after.detail, at):
 		log.Error("a backend needs somebody; the others go on", "reason", after.detail, "remedy", after.remedy)
-	case before.mode != modeError && !after.mode.up() && after.detail != "" && after.mode != modeUnassigned && w.mayTell("away", at):
+	case before.mode != modeError && after.mode.ails() && after.detail != "" && w.mayTell("away", at):
 		log.Warn("a backend is away; it is brought up to date when it is back", "reason", after.detail)
 	case after.mode == modeReady && before.mode == modeCopying && at.Sub(w.host.started) > quietOutage && w.mayTell("back", at):
 		log.Info("a backend has everything")
@@ -211,6 +223,7 @@ func (w *follower) enter(ctx context.Context) (context.Context, bool) {
 	}
 	ctx, w.ends = context.WithCancel(ctx)
 	w.ended = make(chan struct{})
+	w.stores++
 	return ctx, true
 }
 

@@ -18,10 +18,11 @@ type Config struct {
 	State     ports.State
 	Journals  map[ports.Family]ports.Journal
 	Local     Local
-	Followers []Follower       // every other backend
-	Damaged   []string         // files of the data directory that were set aside when it was opened
-	Route     []string         // names of backends, most preferred first; "local" is the local store
-	Clock     func() time.Time // nil is time.Now
+	Followers []Follower           // every other backend
+	Damaged   []string             // files of the data directory that were set aside when it was opened
+	Route     []string             // names of backends, most preferred first; "local" is the local store
+	Beacons   func() ports.Beacons // who is connected now, without waiting for anybody; nil: nobody ever is
+	Clock     func() time.Time     // nil is time.Now
 	Logger    hclog.Logger
 }
 
@@ -55,17 +56,19 @@ type Host struct {
 	log       hclog.Logger
 	started   time.Time
 
-	families map[ports.Family]*family
-	link     *link
-	backends map[string]*backend // of the followers, by name
-	follows  []*follower
-	damaged  []string
-	route    []string
-	routeBy  func(w *follower) ports.Position // how far a follower is for a read: what a head is compared with
-	exempt   *exemptions
-	repairs  repairs
-	claims   sync.Mutex // one claim at a time
-	retry    sync.Mutex // one retry of set-aside entries at a time
+	families    map[ports.Family]*family
+	link        *link
+	backends    map[string]*backend // of the followers, by name
+	follows     []*follower
+	damaged     []string
+	route       []string
+	routeBy     func(w *follower) ports.Position // how far a follower is for a read: what a head is compared with
+	exempt      *exemptions
+	beacons     func() ports.Beacons
+	assignments assignments
+	repairs     repairs
+	claims      sync.Mutex // one claim at a time
+	retry       sync.Mutex // one retry of set-aside entries at a time
 
 	lostMu sync.Mutex
 	lost   map[ports.Family][]ports.Span
@@ -75,7 +78,7 @@ type Host struct {
 func New(c Config) (*Host, error) {
 	h := &Host{
 		version: c.Version, ack: c.Ack, retention: c.Retention, state: c.State, clock: c.Clock, log: c.Logger,
-		families: map[ports.Family]*family{}, backends: map[string]*backend{}, routeBy: byFresh, damaged: c.Damaged, exempt: newExemptions(), lost: map[ports.Family][]ports.Span{},
+		families: map[ports.Family]*family{}, backends: map[string]*backend{}, routeBy: byFresh, damaged: c.Damaged, exempt: newExemptions(), beacons: c.Beacons, lost: map[ports.Family][]ports.Span{},
 	}
 	if h.clock == nil {
 		h.clock = time.Now
@@ -88,6 +91,9 @@ func New(c Config) (*Host, error) {
 	h.hostID = who.ID
 	known, _, err := c.State.Local()
 	if err != nil {
+		return nil, err
+	}
+	if err := h.assignments.load(c.State); err != nil {
 		return nil, err
 	}
 	for name, journal := range c.Journals {

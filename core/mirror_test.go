@@ -20,12 +20,13 @@ type mirror struct {
 	run  *mirrorRun    // nil while the process is down
 	back time.Duration // how long it is down after a death; 0: until start
 
-	fate   func(b *ports.Batch) putFate
-	probe  error
-	mute   bool             // Put, Probe, Position and reads answer nothing at all
-	delays time.Duration    // of every read
-	stale  bool             // reads fail with Unavailable
-	lie    func(*ports.Row) // what it makes of a row that is read
+	fate    func(b *ports.Batch) putFate
+	probe   error
+	mute    bool             // Put, Probe, Position and reads answer nothing at all
+	delays  time.Duration    // of every read
+	ponders time.Duration    // between looking where it is and saying so
+	stale   bool             // reads fail with Unavailable
+	lie     func(*ports.Row) // what it makes of a row that is read
 
 	families   []ports.Family
 	slots      int
@@ -34,6 +35,8 @@ type mirror struct {
 	contained  bool // nothing of a Put outlives its process
 	unfenced   bool // it takes a Put wherever it is, as a store does that cannot check its position with the rows
 	keyOnly    bool // it lists nothing
+	wary       bool // it answers no reads after its disk became another one, until it is asked where it is
+	fickle     bool // it calls itself another store each time
 	loose      bool // it looks at Batch.After when a Put comes, not when a late one takes effect
 
 	reads  func(f ports.Family, key string) bool // whether the host would read a key here now; nil: it would
@@ -43,6 +46,7 @@ type mirror struct {
 	calls  map[string]int                  // under way, by what is asked
 	lives  int                             // of the disk: what is late for one of them is lost with it
 
+	unseen, called                    int // 1 while its disk was not asked where it is; how often it was
 	starts, deaths, puts, rows, looks int
 }
 
@@ -99,6 +103,7 @@ func (m *mirror) becomes(d *mirrorDisk) {
 func (m *mirror) replace(d *mirrorDisk) {
 	m.disk = d
 	m.lives++
+	m.unseen = 1
 }
 
 func (m *mirror) die() {
@@ -253,12 +258,23 @@ func (m *mirror) Position(ctx context.Context, f ports.Family) (ports.Position, 
 			return ports.Position{}, err
 		}
 	}
+	at, takes := m.standing(f)
+	return at, m.waits(ctx, r, takes)
+}
+
+// standing is where the disk is, and how long it takes to say so.
+func (m *mirror) standing(f ports.Family) (at ports.Position, takes time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.noPosition {
-		return ports.Position{}, nil
+		return at, 0
 	}
-	return m.disk.position(f), nil
+	m.unseen = 0
+	at = m.disk.position(f)
+	if m.called++; m.fickle {
+		at.StoreID = fmt.Sprintf("%s, called %d", at.StoreID, m.called)
+	}
+	return at, m.ponders
 }
 
 func (m *mirror) Close() error { return nil }
@@ -282,6 +298,9 @@ func (m *mirror) kept(ctx context.Context, kinds ...ports.Kind) ([]ports.Row, er
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.wary && m.unseen > 0 {
+		return nil, ports.Errorf(ports.Unavailable, "mirror", "another store stands here")
+	}
 	rows := m.disk.list(kinds...)
 	for i := range rows {
 		if m.lie != nil {

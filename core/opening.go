@@ -21,7 +21,7 @@ func (s *session) open(ctx context.Context) error {
 	silent := time.AfterFunc(silentOpen, func() {
 		w.tell(happening{kind: awaits, detail: "has not said for " + silentOpen.String() + " where its store is"})
 	})
-	position, err := w.Store.Position(asked, w.family.name)
+	position, err := s.settled(asked)
 	silent.Stop()
 	if err != nil {
 		return err
@@ -56,6 +56,9 @@ func (s *session) open(ctx context.Context) error {
 		}
 	}
 	w.doubtful = s.begin.doubtful
+	if id := known.Position.StoreID; id != "" && id != position.StoreID { // what was found out is about the store before
+		w.mark.Doubtful, w.only = false, nil
+	}
 	w.mark.Position, w.mark.Putting, w.met, w.dirty = s.at, true, true, true
 	w.stored, w.fresh = position, ports.Position{}
 	w.mu.Unlock()

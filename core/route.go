@@ -44,10 +44,14 @@ func read[R any](ctx context.Context, h *Host, name ports.Family, key string, in
 			continue
 		}
 		w := h.follower(backend, name)
-		if w == nil || !w.serves(key, need) {
+		if w == nil {
 			continue
 		}
-		a, ok := askFollower(first, w, into, ask)
+		store := w.storeCount()
+		if !w.serves(key, need) {
+			continue
+		}
+		a, ok := askFollower(first, w, store, into, ask)
 		tried[w] = true
 		if !ok {
 			continue
@@ -71,10 +75,11 @@ func read[R any](ctx context.Context, h *Host, name ports.Family, key string, in
 		return h.flagged(f, key, *miss)
 	}
 	for _, w := range h.furthest(name, key) {
-		if tried[w] {
+		store := w.storeCount()
+		if tried[w] || !w.isKnown(ctx) {
 			continue
 		}
-		if stale, ok := askFollower(ctx, w, into, ask); ok {
+		if stale, ok := askFollower(ctx, w, store, into, ask); ok {
 			stale.Stale = !w.serves(key, need)
 			return h.flagged(f, key, stale)
 		}
@@ -126,8 +131,9 @@ func askLocal[R any](ctx context.Context, h *Host, a Answer, ask question[R]) An
 	return a
 }
 
-// askFollower asks a backend, and says whether it answered. One that cannot be asked that is passed over.
-func askFollower[R any](ctx context.Context, w *follower, a Answer, ask question[R]) (Answer, bool) {
+// askFollower asks a backend, and says whether it answered, from the store that was counted. One that cannot be asked that is
+// passed over.
+func askFollower[R any](ctx context.Context, w *follower, store uint64, a Answer, ask question[R]) (Answer, bool) {
 	description, _ := w.description()
 	reader, ok := ports.As[R](w.Store, description)
 	if !ok {
@@ -152,7 +158,7 @@ func askFollower[R any](ctx context.Context, w *follower, a Answer, ask question
 		return a, false
 	}
 	a.Backend = w.Name
-	return a, true
+	return a, w.same(ctx, store)
 }
 
 // failedRead lets the status say that a read was not answered as it should be. The next backend was asked; whether this one is

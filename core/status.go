@@ -8,16 +8,17 @@ import (
 
 // Status is what holdfast says of itself: the body of GET /v1/status.
 type Status struct {
-	Version  string
-	HostID   string
-	Ack      Ack
-	Ready    bool      // writes are accepted and reads answered
-	Detail   string    `json:",omitempty"` // why not, and what to do
-	At       time.Time // when this was true
-	Uptime   string
-	Families []FamilyStatus
-	Backends []BackendStatus
-	Notices  []string `json:",omitempty"` // what a person should look at, each with its remedy
+	Version     string
+	HostID      string
+	Ack         Ack
+	Ready       bool      // writes are accepted and reads answered
+	Detail      string    `json:",omitempty"` // why not, and what to do
+	At          time.Time // when this was true
+	Uptime      string
+	Families    []FamilyStatus
+	Backends    []BackendStatus
+	Assignments []AssignmentStatus // one for each family
+	Notices     []string           `json:",omitempty"` // what a person should look at, each with its remedy
 }
 
 // FamilyStatus is one family's way from the journal to the local store.
@@ -175,6 +176,7 @@ func (h *Host) Status() Status {
 		local.Detail = h.unanswered(now)
 	}
 	s.Backends = append([]BackendStatus{local}, h.followerStatuses(now)...)
+	s.Assignments = h.keeping()
 	for _, file := range h.damaged {
 		s.Notices = append(s.Notices, file+" in the data directory was damaged and is set aside; look at the disk, then delete it")
 	}
@@ -260,6 +262,11 @@ func (s *Status) notices() (list []string) {
 		}
 		if f.SetAside > 0 {
 			list = append(list, name+": writes are set aside; see `holdfast unsettled list`")
+		}
+	}
+	for _, a := range s.Assignments {
+		if a.Backend == "" && a.Remedy != "" {
+			list = append(list, string(a.Family)+": is assigned to the beacon "+a.BeaconID+", but "+a.Detail+": "+a.Remedy)
 		}
 	}
 	for _, b := range s.Backends {

@@ -31,7 +31,7 @@ func (w *follower) watch(ctx context.Context) {
 			next = now
 		case !now.Before(next):
 			w.probe(ctx)
-			if next = now.Add(probeEvery); !w.mode().up() {
+			if next = now.Add(probeEvery); w.isEager(now) {
 				next = now.Add(probeAway)
 			}
 		}
@@ -41,10 +41,19 @@ func (w *follower) watch(ctx context.Context) {
 		w.age()
 		select {
 		case <-tick.C:
+		case <-w.now:
+			next = w.host.clock()
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// isEager says whether the next probe may tell something new: what is away may be back, and what was assigned just now may be known.
+func (w *follower) isEager(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.cond.mode.up() || now.Before(w.eager)
 }
 
 func (w *follower) health() Health {
@@ -96,13 +105,23 @@ func (w *follower) sayProbe(ctx context.Context, err error) {
 	}
 }
 
-// checkStore ends the session when another store stands where the follower's was, or one that has less.
+// checkStore ends the session when another store stands where the follower's was, or one that has less. A store that became
+// another one answers reads from this question on, so that those which are answered meanwhile wait for what it finds; see same.
 func (w *follower) checkStore(ctx context.Context) {
+	look := make(chan struct{})
 	w.mu.Lock()
 	stored := w.stored
+	w.look = look
 	w.mu.Unlock()
 	at, err := w.Store.Position(ctx, w.family.name)
-	if err == nil && stored.StoreID != "" && (at.StoreID != stored.StoreID || !at.Covers(stored)) {
+	changed := err == nil && stored.StoreID != "" && (at.StoreID != stored.StoreID || !at.Covers(stored))
+	w.mu.Lock()
+	if w.look = nil; changed {
+		w.stores++
+	}
+	w.mu.Unlock()
+	close(look)
+	if changed {
 		w.tell(happening{kind: gone, detail: "another store stands in its place, or an older copy of it"})
 	}
 }

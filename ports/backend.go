@@ -23,7 +23,8 @@ type Backend interface {
 	Probe(ctx context.Context, f Family) error
 
 	// Position says which store this is and how far it is, for each host that wrote to it. A store that cannot hold a
-	// position answers with an empty one, always, and opts out of "position" (see OptOut).
+	// position answers with an empty one, always, and opts out of "position" (see OptOut). A backend whose store became
+	// another one while it runs refuses reads with Unavailable until it was asked this again.
 	Position(ctx context.Context, f Family) (Position, error)
 
 	// Put makes plain states durable, in order: each row replaces what the store has under its key, whole, also a newer

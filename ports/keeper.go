@@ -35,7 +35,7 @@ const (
 // has any more still leads to the beacon whose name it was made from.
 func (b Beacons) Keeper(f Family) (k Keeper, ok bool) {
 	if a, assigned := b.Assigned[f]; assigned {
-		return Keeper{Beacon: b.named(a.BeaconID), Named: a.BeaconID, Connection: a.IDBeaconConnection}, true
+		return Keeper{Beacon: b.Named(a.BeaconID), Named: a.BeaconID, Connection: a.IDBeaconConnection}, true
 	}
 	for i := range b.List {
 		beacon := &b.List[i]
@@ -46,7 +46,8 @@ func (b Beacons) Keeper(f Family) (k Keeper, ok bool) {
 	return Keeper{}, false
 }
 
-func (b Beacons) named(name string) *Beacon {
+// Named gives the beacon of a Name, or else of an id, or of one that it had; nil when there is none.
+func (b Beacons) Named(name string) *Beacon {
 	for _, is := range []func(*Beacon) bool{
 		func(one *Beacon) bool { return one.Name == name },
 		func(one *Beacon) bool { return one.ID == name },
