@@ -3,8 +3,8 @@ package beacon
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -159,32 +159,46 @@ func (v *village) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer,
 // serveHub is the real hub on loopback.
 func serveHub(t testing.TB) (hub *mesh.Hub, url string) {
 	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveHubOn(t, listener), "http://" + listener.Addr().String()
+}
+
+// serveHubOn is the real hub where a listener is.
+func serveHubOn(t testing.TB, listener net.Listener) *mesh.Hub {
+	t.Helper()
 	hub, err := mesh.New(mesh.Config{Loopback: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		_ = hub.Run(ctx)
-		close(ended)
-	}()
-	server := httptest.NewServer(hub.Handler())
+	var all sync.WaitGroup
+	all.Go(func() { _ = hub.Run(ctx) })
+	server := &http.Server{Handler: hub.Handler(), ReadHeaderTimeout: time.Minute}
+	all.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() {
 		end()
-		<-ended
-		server.CloseClientConnections()
-		server.Close()
-		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+		_ = server.Close()
+		all.Wait()
 	})
-	return hub, server.URL
+	return hub
 }
 
 // over makes a backend over a mesh, in a folder.
 func over(t testing.TB, m ports.Mesh, dir, options string) *Backend {
 	t.Helper()
+	return overWith(t, m, dir, options, hasty)
+}
+
+// hasty is how long a beacon of a test is waited for before it is believed.
+const hasty = 20 * time.Millisecond
+
+func overWith(t testing.TB, m ports.Mesh, dir, options string, settle time.Duration) *Backend {
+	t.Helper()
 	b := New(func(ports.Configuration) (ports.Mesh, error) { return m, nil })
-	b.settle = 20 * time.Millisecond
+	b.settle = settle
 	if options == "" {
 		options = "{}"
 	}

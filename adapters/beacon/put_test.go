@@ -88,6 +88,33 @@ func TestAnEventThatHadNoAnswerIsThereOnceInTheEnd(t *testing.T) {
 	}
 }
 
+// A handler that fails behind its write says so, and has done it.
+func TestAnEventWhoseSendingFailedIsLookedForAgain(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]ports.WorkAnswer{
+		"it failed":  {Failure: "ECONNRESET"},
+		"it refused": {Outputs: []byte(`{"Success":false,"Reason":"database is locked"}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, p, b := settle(t)
+			put(t, b, item("w", 1, ""), event("w", "e1", ""))
+			v.failing("QP_AppendEvent", 1, func(w ports.Work, do act) (ports.WorkAnswer, error) {
+				_, err := do(w.Settings)
+				return answer, err
+			})
+			row := event("w", "e2", "")
+			if _, err := b.Put(within(t), ports.Batch{Family: ports.Queue, Rows: []ports.Row{row}}); ports.CodeOf(err) != ports.Unavailable {
+				t.Fatalf("got %v, want unavailable", err)
+			}
+			put(t, b, row)
+			if got := len(p.Holds().Events["w"]); got != 2 {
+				t.Errorf("the beacon has %d events, want 2", got)
+			}
+		})
+	}
+}
+
 // A beacon that is still busy with the event does it while it is looked for.
 func TestAnEventThatComesLateIsNotSentAgain(t *testing.T) {
 	t.Parallel()

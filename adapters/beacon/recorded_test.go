@@ -45,14 +45,14 @@ func TestWhateverHappensToTheBeaconItEndsAsItMustBe(t *testing.T) {
 		"it is killed and comes back": {8, func(s *stage, line int) {
 			if line%500 == 200 {
 				s.worker.Kill()
-				s.connect(8)
+				s.connect()
 			}
 		}},
 		"it comes back empty": {8, func(s *stage, line int) {
 			if line == 700 {
 				s.worker.Kill()
 				s.store.Wipe()
-				s.connect(8)
+				s.connect()
 			}
 		}},
 		"it dies of works, done and not done": {4, func(s *stage, line int) {
@@ -146,7 +146,7 @@ func TestStatusSaysThatAFamilyWaitsForABeacon(t *testing.T) {
 	s := play(t, 8)
 	s.caughtUp()
 	s.worker.Kill()
-	s.worker = s.store.Beacon(stock.BeaconConfig{Name: "archive", ServerURL: s.url}, stock.ManifestFamily)
+	s.worker = s.store.Beacon(stock.BeaconConfig{Name: "archive", ServerURL: s.client.ServerURL}, stock.ManifestFamily)
 	worker := s.worker
 	t.Cleanup(worker.Kill)
 	if err := worker.Start(within(t)); err != nil {

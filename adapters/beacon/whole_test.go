@@ -3,6 +3,7 @@ package beacon
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -30,24 +31,35 @@ import (
 type stage struct {
 	t       *testing.T
 	hub     *mesh.Hub
-	url     string
+	client  stock.BeaconConfig // of the beacon
 	store   *stock.Persistence
 	worker  *stock.Beacon
 	backend *Backend
+	local   *reference.Store
 	host    *core.Host
-	slots   int
+	settle  time.Duration                   // see Backend; 0: a short one
+	asked   func(f ports.Family, err error) // hears how the backend's calls end; nil: nobody does
 }
 
 // play starts everything; the beacon has so many slots.
 func play(t *testing.T, slots int) *stage {
 	t.Helper()
-	s := &stage{t: t, store: stock.NewPersistence(), slots: slots}
-	s.hub, s.url = serveHub(t)
-	s.connect(slots)
+	hub, url := serveHub(t)
+	s := &stage{t: t, hub: hub, store: stock.NewPersistence(), client: stock.BeaconConfig{ServerURL: url, MaxConcurrent: slots}}
+	s.connect()
+	s.start(hub)
+	return s
+}
+
+// start starts the host; the backend reaches the beacons through the mesh given.
+func (s *stage) start(m ports.Mesh) {
+	t := s.t
+	t.Helper()
 	dir := t.TempDir()
-	s.backend = over(t, s.hub, dir, "")
+	s.backend = overWith(t, m, dir, "", cmp.Or(s.settle, hasty))
 	var disks reference.Disks
 	local := disks.New()
+	s.local = local
 	if err := local.Configure(t.Context(), ports.Configuration{DataDir: dir}); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +76,7 @@ func play(t *testing.T, slots int) *stage {
 	s.host, err = core.New(core.Config{
 		Version: "test", Ack: core.AckLocal, State: state, Journals: journals, Logger: hclog.NewNullLogger(), Route: []string{"beacon", "local"},
 		Local:     core.Local{Name: "local", Kind: "reference", Store: local, Health: func() core.Health { return core.Health{Running: true} }},
-		Followers: []core.Follower{{Name: "beacon", Kind: "beacon", Store: &described{s.backend}}},
+		Followers: []core.Follower{{Name: "beacon", Kind: "beacon", Store: &described{s.backend, s.asked}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +85,6 @@ func play(t *testing.T, slots int) *stage {
 	ran := make(chan error, 1)
 	go func() { ran <- s.host.Run(ctx) }()
 	t.Cleanup(func() {
-		s.worker.Kill()
 		stop()
 		if err := <-ran; err != nil {
 			t.Error(err)
@@ -85,11 +96,13 @@ func play(t *testing.T, slots int) *stage {
 		_ = local.Close()
 	})
 	s.eventually("a host that is ready", func() bool { return s.host.Ready() == nil })
-	return s
 }
 
-// described declares the powers, as the wire does for a plugin.
-type described struct{ *Backend }
+// described declares the powers, as the wire does for a plugin, and tells how calls end.
+type described struct {
+	*Backend
+	asked func(f ports.Family, err error)
+}
 
 func (d *described) Describe(ctx context.Context) (ports.Description, error) {
 	description, err := d.Backend.Describe(ctx)
@@ -97,10 +110,28 @@ func (d *described) Describe(ctx context.Context) (ports.Description, error) {
 	return description, err
 }
 
+func (d *described) Probe(ctx context.Context, f ports.Family) error {
+	err := d.Backend.Probe(ctx, f)
+	if d.asked != nil {
+		d.asked(f, err)
+	}
+	return err
+}
+
+func (d *described) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
+	applied, err := d.Backend.Put(ctx, b)
+	if d.asked != nil && err != nil {
+		d.asked(b.Family, err)
+	}
+	return applied, err
+}
+
 // connect starts the beacon, another process than before.
-func (s *stage) connect(slots int) {
+func (s *stage) connect() {
 	s.t.Helper()
-	s.worker = s.store.Beacon(stock.BeaconConfig{Name: "archive", ServerURL: s.url, MaxConcurrent: slots, ReconnectInterval: 50 * time.Millisecond})
+	config := s.client
+	config.Name, config.ReconnectInterval = "archive", 50*time.Millisecond
+	s.worker = s.store.Beacon(config)
 	worker := s.worker
 	s.t.Cleanup(worker.Kill)
 	if err := worker.Start(within(s.t)); err != nil {
@@ -114,7 +145,7 @@ func (s *stage) revive() {
 		return
 	}
 	s.worker.Kill()
-	s.connect(s.slots)
+	s.connect()
 }
 
 func (s *stage) eventually(what string, is func() bool) {
@@ -137,6 +168,18 @@ func (s *stage) follower(f ports.Family) core.FollowerStatus {
 		}
 	}
 	return core.FollowerStatus{}
+}
+
+// await waits until both families are as wanted.
+func (s *stage) await(wanted func(w core.FollowerStatus) bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute)
+	defer cancel()
+	for slices.ContainsFunc(ports.Families, func(f ports.Family) bool { return !wanted(s.follower(f)) }) {
+		if pause(ctx, 100*time.Millisecond); ctx.Err() != nil {
+			s.t.Fatalf("the beacon never has everything; it is told as %+v", s.host.Status().Backends)
+		}
+	}
 }
 
 // caughtUp waits until the beacon has everything; one that is dead then is started again. The host keeps keys in doubt for a

@@ -74,16 +74,14 @@ func (p *putting) event(ctx context.Context, row *ports.Row, r *ports.Record) er
 		return err
 	}
 	err = p.send(ctx, "QP_AppendEvent", "Event", r, own)
-	switch {
-	case err == nil, ports.CodeOf(err) == ports.Conflict: // a store that keeps GUIDs apart had it already
-	case unknown(err):
-		p.known.doubt(row.Key, row.GUID)
-		p.known.of(row.Key).listed = false
-		return err
-	default:
+	h := p.known.of(row.Key)
+	if err != nil && ports.CodeOf(err) != ports.Conflict { // a store that keeps GUIDs apart had it already
+		h.listed = false // what failed may have been done all the same
+		if unknown(err) {
+			p.known.doubt(row.Key, row.GUID)
+		}
 		return err
 	}
-	h := p.known.of(row.Key)
 	e.claimed, e.sum = row.GUID, own.Sum
 	h.events = append(h.events, e)
 	p.note(p.gen, func(l *page) { l.has(row.Key, e) })

@@ -1,0 +1,295 @@
+package beacon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast/adapters/mesh"
+	"holdfast/adapters/mesh/stock"
+	"holdfast/core"
+	"holdfast/ports"
+)
+
+// What is seen of a run: each state that a beacon's store had, and when the status told what was known.
+
+// witness sees what a beacon's store does, and which works were asked for and are given up.
+type witness struct {
+	ports.Mesh
+	store *stock.Persistence
+
+	mu      sync.Mutex
+	open    map[string]int // works that somebody waits for, by their settings
+	doing   string         // the settings of the work that the store does
+	states  map[string][]state
+	doubles int
+	waited  int // writes of which somebody heard
+	events  map[string]bool
+}
+
+// state is one that a record had at the beacon.
+type state struct {
+	mark  string // "" for none
+	stray bool   // nobody waited any more for the work that made it so
+}
+
+func newWitness(m ports.Mesh, store *stock.Persistence) *witness {
+	w := &witness{Mesh: m, store: store, open: map[string]int{}, states: map[string][]state{}, events: map[string]bool{}}
+	store.Watch(w.see)
+	return w
+}
+
+// Dispatch notes for which works somebody waits.
+func (w *witness) Dispatch(ctx context.Context, work ports.Work) (ports.WorkAnswer, error) {
+	settings := work.Action + string(work.Settings)
+	note := func(n int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.open[settings] += n; w.open[settings] == 0 {
+			delete(w.open, settings)
+		}
+	}
+	note(1)
+	defer note(-1)
+	return w.Mesh.Dispatch(ctx, work)
+}
+
+// actions are the store's, each seen.
+func (w *witness) actions() []stock.Action {
+	var one sync.Mutex
+	actions := w.store.Actions()
+	for i := range actions {
+		do, name := actions[i].Do, actions[i].Name
+		actions[i].Do = func(ctx context.Context, work *stock.Work) (any, error) {
+			one.Lock()
+			defer one.Unlock()
+			settings, _, added := strings.Cut(string(work.Settings), `,"QueueMetadata":`) // by the hub
+			if w.doing = name + settings; added {
+				w.doing += "}"
+			}
+			return do(ctx, work)
+		}
+	}
+	return actions
+}
+
+// see notes a write of the store.
+func (w *witness) see(s stock.Write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var record struct {
+		Mark          string
+		AttemptNumber int
+	}
+	if s.Record != nil && json.Unmarshal(s.Record, &record) != nil {
+		return
+	}
+	kind, key := ports.KindItem, s.Key
+	switch {
+	case strings.HasPrefix(s.Action, "MS_"):
+		kind = ports.KindManifest
+	case strings.Contains(s.Action, "Attempt"):
+		kind = ports.KindAttempt
+	case s.Action == "QP_AppendEvent":
+		kind, key = ports.KindEvent, record.Mark
+		if w.events[key] {
+			w.doubles++
+		}
+		w.events[key] = true
+	}
+	name, stray := recordOf(kind, key, record.AttemptNumber), w.open[w.doing] == 0
+	if !stray {
+		w.waited++
+	}
+	w.states[name] = append(w.states[name], state{record.Mark, stray})
+}
+
+// back gives the records that went back to an older state, and how often a work that nobody waited for any more did that: a
+// beacon that does it later than what came after it cannot be helped, and its key is in doubt.
+func (w *witness) back(all []written) (list []string, strays int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seqs := map[string]uint64{}
+	for _, one := range all {
+		seqs[one.mark] = one.seq
+	}
+	for record, states := range w.states {
+		least, gone := uint64(0), false
+		for _, s := range states {
+			if s.mark == "" {
+				gone = true
+				continue
+			}
+			seq := seqs[s.mark]
+			if seq < least || gone && seq == least && least > 0 {
+				if s.stray {
+					strays++
+					continue
+				}
+				list = append(list, fmt.Sprintf("%s went back from Seq %d to %d", record, least, seq))
+			}
+			least, gone = max(least, seq), false
+		}
+	}
+	return list, strays
+}
+
+// holds are all records that the beacon's store has, by name.
+func (w *witness) holds(t testing.TB) map[string]members {
+	all, held := map[string]members{}, w.store.Holds()
+	for key, text := range held.Items {
+		all[recordOf(ports.KindItem, key, 0)] = membersOf(t, text)
+	}
+	for key, text := range held.Manifests {
+		all[recordOf(ports.KindManifest, key, 0)] = membersOf(t, text)
+	}
+	for _, list := range held.Events {
+		for _, text := range list {
+			record := membersOf(t, text)
+			mark, _ := strconv.Unquote(record["Mark"])
+			all[recordOf(ports.KindEvent, mark, 0)] = record
+		}
+	}
+	for key, list := range held.Attempts {
+		for _, text := range list {
+			var one struct{ AttemptNumber int }
+			_ = json.Unmarshal(text, &one)
+			all[recordOf(ports.KindAttempt, key, one.AttemptNumber)] = membersOf(t, text)
+		}
+	}
+	return all
+}
+
+// localRecords are all records that the local store has, by name.
+func localRecords(t testing.TB, store ports.LocalStore) map[string]members {
+	t.Helper()
+	all := map[string]members{}
+	for _, f := range ports.Families {
+		for after, end := (ports.Position{}), false; !end; {
+			page, err := store.Changes(t.Context(), ports.ChangesQuery{Family: f, After: after})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range page.Rows {
+				if row.Gone {
+					continue
+				}
+				key, record := row.Key, membersOf(t, row.Body)
+				if row.Kind == ports.KindEvent {
+					key, _ = strconv.Unquote(record["Mark"])
+				}
+				all[recordOf(row.Kind, key, int(row.Number))] = record
+			}
+			after, end = page.Through, page.End != nil
+		}
+	}
+	return all
+}
+
+// lookout watches what the status tells of a follower beside what is known of its beacon.
+type lookout struct {
+	t    testing.TB
+	hub  *mesh.Hub
+	host func() *core.Host
+
+	mu       sync.Mutex
+	evidence map[ports.Family]*sign // that is not told yet
+	latest   time.Duration          // that something was told after it was known
+	told     int
+}
+
+// sign is something that says that a beacon cannot be worked with.
+type sign struct {
+	what string
+	at   time.Time
+}
+
+// promptness is how soon the status tells what is known.
+const promptness = 2 * time.Second
+
+// asked takes in how a call of the backend ended.
+func (l *lookout) asked(f ports.Family, err error) {
+	if code := ports.CodeOf(err); code.Permanent() || code == ports.Canceled {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		if known := l.evidence[f]; known != nil && known.what != "offline" {
+			delete(l.evidence, f)
+		}
+		return
+	}
+	l.know(f, err.Error())
+}
+
+// know notes a sign, unless there is one already.
+func (l *lookout) know(f ports.Family, what string) {
+	if l.evidence[f] == nil {
+		l.evidence[f] = &sign{what, time.Now()}
+	}
+}
+
+// watch compares until ctx ends.
+func (l *lookout) watch(ctx context.Context) {
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	offline := false
+	for {
+		known, err := l.hub.Watch(ctx, 0)
+		if err != nil {
+			return
+		}
+		b := find(known.List, "archive")
+		l.mu.Lock()
+		if off := b == nil || !b.Online; off != offline {
+			offline = off
+			for _, f := range ports.Families {
+				if known := l.evidence[f]; known != nil && known.what == "offline" {
+					delete(l.evidence, f) // it passed
+				}
+				if off {
+					l.know(f, "offline")
+				}
+			}
+		}
+		l.mu.Unlock()
+		l.compare()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// compare looks whether the status tells what is known.
+func (l *lookout) compare() {
+	for _, b := range l.host().Status().Backends {
+		for _, w := range b.Followers {
+			if b.Name != "beacon" {
+				continue
+			}
+			tells := w.Suspect || w.State == "waiting-for-beacon"
+			l.mu.Lock()
+			if s := l.evidence[w.Family]; s != nil {
+				late := time.Since(s.at)
+				switch {
+				case tells:
+					l.latest = max(l.latest, late)
+					l.told++
+					delete(l.evidence, w.Family)
+				case late > promptness:
+					l.t.Errorf("%s: the status says %s (%s) %s after it was known that %s", w.Family, w.State, w.Phase, late, s.what)
+					delete(l.evidence, w.Family)
+				}
+			}
+			l.mu.Unlock()
+		}
+	}
+}
