@@ -84,8 +84,11 @@ func (s *stage) start(m ports.Mesh) {
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- s.host.Run(ctx) }()
+	var lookout sync.WaitGroup
+	lookout.Go(func() { s.host.LookOut(ctx, s.hub) })
 	t.Cleanup(func() {
 		stop()
+		lookout.Wait()
 		if err := <-ran; err != nil {
 			t.Error(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc"
@@ -30,6 +31,9 @@ type crossing struct {
 	server *grpc.Server
 	ran    chan struct{} // closed when the hub is done
 	quit   context.CancelFunc
+
+	lookout sync.WaitGroup // for those who come and go
+	rests   context.CancelFunc
 }
 
 // openCrossing makes the place where plugins will find the hub; they are told it before there is one.
@@ -71,7 +75,11 @@ func (c *crossing) begin(cfg *config.Config, host *core.Host, joined *membership
 			return err
 		}
 	}
-	c.server = wire.NewMeshServer(joined.beside(c.hub), c.access.Token, log)
+	both := joined.beside(c.hub)
+	var ctx context.Context
+	ctx, c.rests = context.WithCancel(context.Background())
+	c.lookout.Go(func() { host.LookOut(ctx, both) })
+	c.server = wire.NewMeshServer(both, c.access.Token, log)
 	go func() {
 		if err := c.server.Serve(c.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			log.Error("plugins cannot reach the mesh; start holdfast again", "error", err)
@@ -133,6 +141,10 @@ func (c *crossing) rest(ctx context.Context) {
 func (c *crossing) close() {
 	if c == nil {
 		return
+	}
+	if c.rests != nil {
+		c.rests()
+		c.lookout.Wait()
 	}
 	if c.quit != nil {
 		c.quit()
