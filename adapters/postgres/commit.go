@@ -1,0 +1,274 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/ports"
+)
+
+// Commit puts a batch in line; see ports.LocalStore.
+func (b *Backend) Commit(ctx context.Context, batch ports.CommitBatch) (ports.Pending, error) {
+	w, err := b.writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &pending{batch: batch}
+	p.job = &job{batch: p}
+	for i := range batch.Entries {
+		p.job.cost += batch.Entries[i].Cost()
+	}
+	if err := w.queue.add(ctx, p.job, false); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// commit commits batches as one transaction. Where that fails each is tried alone, so that only the guilty one fails;
+// batches behind it then miss their predecessor, and Conflict tells them so.
+func (w *writer) commit(group []*job) {
+	err := w.commitTogether(group)
+	if err == nil || len(group) == 1 || !ports.CodeOf(err).Permanent() {
+		for _, j := range group {
+			w.finishBatch(j, err)
+		}
+		return
+	}
+	for _, j := range group {
+		w.finishBatch(j, w.commitTogether([]*job{j}))
+	}
+}
+
+func (w *writer) finishBatch(j *job, err error) {
+	if err == nil {
+		err = j.batch.refused
+	}
+	w.queue.finish(j, err)
+}
+
+// errAlone says that a transaction must begin anew, with others shut out.
+var errAlone = errors.New("early writes are kept with other transactions shut out")
+
+const opCommit = "postgres: commit"
+
+func (w *writer) commitTogether(group []*job) error {
+	cost := int64(0)
+	for _, j := range group {
+		cost += j.cost
+	}
+	defer func() { w.alone = false }()
+	return w.transact(opCommit, cost, func(t *turn) error {
+		err := w.commitOnce(t, group)
+		if errors.Is(err, errAlone) {
+			if _, err := t.conn.Exec(t.ctx, "ROLLBACK"); err != nil {
+				return err
+			}
+			w.alone = true
+			err = w.commitOnce(t, group)
+		}
+		return err
+	})
+}
+
+func (w *writer) commitOnce(t *turn, group []*job) error {
+	if w.rules.HostID == "" {
+		for _, j := range group {
+			j.batch.refused = ports.Errorf(ports.Unavailable, opCommit, "no host has opened the store")
+		}
+		return nil
+	}
+	w.fold.begin(t)
+	for _, j := range group {
+		for i := range j.batch.batch.Entries {
+			w.fold.want(&j.batch.batch.Entries[i])
+		}
+	}
+	marks, err := w.fence(t)
+	if err != nil {
+		return err
+	}
+	odd := map[ports.Family][]ports.Decision{}
+	moved := map[ports.Family]bool{}
+	for _, j := range group {
+		p := j.batch
+		p.decisions, p.refused = nil, nil
+		took, err := w.apply(p, marks, odd)
+		if err != nil {
+			return err
+		}
+		moved[p.batch.Family] = moved[p.batch.Family] || took
+	}
+	var keys, values []string
+	next := map[ports.Family]int{}
+	for f := range moved {
+		if !moved[f] {
+			continue
+		}
+		text, err := json.Marshal(marks[f])
+		if err != nil {
+			return err
+		}
+		keys, values = append(keys, keyMark(f, w.rules.HostID)), append(values, string(text))
+		if len(odd[f]) == 0 {
+			continue
+		}
+		if text, err = json.Marshal(odd[f]); err != nil {
+			return err
+		}
+		next[f] = w.known.odds[f].next
+		keys, values = append(keys, slotKey(oddsOf(f, w.rules.HostID), next[f])), append(values, string(text))
+	}
+	b := &pgx.Batch{}
+	if err := w.fold.flush(b); err != nil {
+		return err
+	}
+	if len(keys) > 0 {
+		b.Queue(setKeys, keys, values)
+	}
+	if err := w.fold.finish(t, b); err != nil {
+		return err
+	}
+	for f := range next {
+		w.known.odds[f].keep(odd[f])
+	}
+	return nil
+}
+
+// fence begins the transaction, locks the host's nonce and reads the rows that were asked for, in one round trip. Then it gives the
+// host's marks; what the writer remembers of the host is read anew when another process has opened the store since.
+func (w *writer) fence(t *turn) (map[ports.Family]ports.Mark, error) {
+	b := &pgx.Batch{}
+	host := w.rules.HostID
+	t.base.queueStart(b, forGood.begin)
+	words := map[string]string{}
+	take := func(row []any) error {
+		key, _ := row[0].(string)
+		words[key], _ = row[1].(string)
+		return nil
+	}
+	w.fold.queueBarrier(b)
+	rowsOf(b.Queue(`SELECT "Key", "Value" FROM "UVHoldfast" WHERE "Key" = $1 FOR UPDATE`, keyNonce(host)), take)
+	rowsOf(b.Queue(`SELECT "Key", "Value" FROM "UVHoldfast" WHERE "Key" = ANY($1::text[])`,
+		[]string{keyStoreID, keyMark(ports.Queue, host), keyMark(ports.Manifest, host)}), take)
+	w.fold.queueLoads(b)
+	if err := t.send(b); err != nil {
+		return nil, err
+	}
+	if words[keyStoreID] != t.base.storeID {
+		go w.gone(w.base)
+		return nil, ports.Errorf(ports.Unavailable, opCommit, "the tables are those of another store now; they are opened again")
+	}
+	if err := w.fold.loaded(); err != nil {
+		return nil, err
+	}
+	nonce := words[keyNonce(host)]
+	if w.known == nil || w.known.nonce != nonce {
+		k, err := w.recall(t, nonce)
+		if err != nil {
+			return nil, err
+		}
+		w.known = k
+	}
+	marks := map[ports.Family]ports.Mark{}
+	for _, f := range ports.Families {
+		var m ports.Mark
+		if err := readable(keyMark(f, host), words[keyMark(f, host)], &m); err != nil {
+			return nil, err
+		}
+		marks[f] = m
+	}
+	return marks, nil
+}
+
+// recall reads what the writer remembers of its host.
+func (w *writer) recall(t *turn, nonce string) (*ownHost, error) {
+	k := &ownHost{nonce: nonce, epochs: map[ports.Family][]ports.Epoch{}, odds: map[ports.Family]*odds{}}
+	for _, f := range ports.Families {
+		var epochs []ports.Epoch
+		if err := t.keyJSON(t.ctx, keyEpochs(f, w.rules.HostID), &epochs); err != nil {
+			return nil, err
+		}
+		k.epochs[f] = epochs
+		var err error
+		if k.odds[f], err = readOdds(t, f, w.rules.HostID); err != nil {
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+// apply decides a batch's entries and moves the mark; took says whether it did. A batch that does not fit changes nothing.
+func (w *writer) apply(p *pending, marks map[ports.Family]ports.Mark, odd map[ports.Family][]ports.Decision) (took bool, err error) {
+	b := &p.batch
+	twin, refused := w.check(b, marks[b.Family].Seq)
+	if refused != nil {
+		p.refused = refused
+		return false, nil
+	}
+	if twin {
+		decisions := w.known.odds[b.Family].recall(b)
+		for _, d := range odd[b.Family] { // of the same transaction
+			if i := slices.IndexFunc(decisions, func(own ports.Decision) bool { return own.Seq == d.Seq }); i >= 0 {
+				decisions[i] = d
+			}
+		}
+		p.decisions = decisions
+		return false, nil
+	}
+	p.decisions = make([]ports.Decision, 0, len(b.Entries))
+	for i := range b.Entries {
+		d, err := w.fold.decide(&b.Entries[i], w.rules)
+		if err != nil {
+			return false, err
+		}
+		p.decisions = append(p.decisions, d)
+		if !d.Plain() {
+			odd[b.Family] = append(odd[b.Family], lasting(d))
+		}
+	}
+	marks[b.Family] = ports.Mark{Epoch: b.Epoch, Seq: b.Through}
+	return true, nil
+}
+
+// lasting is a decision as it can be written down: without what stays in this process.
+func lasting(d ports.Decision) ports.Decision {
+	if d.Err != nil {
+		e := *d.Err
+		e.Cause = nil
+		d.Err = &e
+	}
+	return d
+}
+
+// check says whether a batch is the next one, or a twin of one that was committed before, or neither.
+func (w *writer) check(b *ports.CommitBatch, mark uint64) (twin bool, refused error) {
+	if !slices.Contains(ports.Families, b.Family) || b.Through < b.After {
+		return false, ports.Errorf(ports.Invalid, opCommit, "family %q from %d to %d is not a stretch of a journal", b.Family, b.After, b.Through)
+	}
+	last := b.After
+	for i := range b.Entries {
+		if seq := b.Entries[i].Seq; seq <= last || seq > b.Through {
+			return false, ports.Errorf(ports.Invalid, opCommit, "entry %d is out of order between %d and %d", seq, b.After, b.Through)
+		}
+		last = b.Entries[i].Seq
+		if b.Entries[i].Action.Family() != b.Family {
+			return false, ports.Errorf(ports.Invalid, opCommit, "entry %d: %q is no write of family %s", last, b.Entries[i].Action, b.Family)
+		}
+	}
+	// The newest epoch alone may commit: a copy of the host that opened the store later has taken it over, and what the
+	// earlier one numbers goes its own way.
+	if list := w.known.epochs[b.Family]; len(list) == 0 || list[len(list)-1].ID != b.Epoch {
+		return false, ports.Errorf(ports.Conflict, opCommit, "epoch %q is not the one that opened the store last", b.Epoch)
+	}
+	if b.Through <= mark {
+		return true, nil
+	}
+	if b.After != mark {
+		return false, ports.Errorf(ports.Conflict, opCommit, "the store is at %d, the batch begins after %d", mark, b.After)
+	}
+	return false, nil
+}

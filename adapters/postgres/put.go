@@ -1,0 +1,261 @@
+package postgres
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/ports"
+)
+
+const opPut = "postgres: put"
+
+// Put replaces records whole; see ports.Backend. One Put is one transaction, but for the row that is refused: what stands
+// before it is kept, and it is named.
+func (b *Backend) Put(ctx context.Context, batch ports.Batch) (ports.Applied, error) {
+	w, err := b.writer(ctx)
+	if err != nil {
+		return ports.Applied{}, err
+	}
+	cost := int64(0)
+	for i := range batch.Rows {
+		cost += int64(len(batch.Rows[i].Body) + rowOverhead)
+	}
+	p := &putting{w: w, batch: &batch}
+	j := &job{cost: cost, run: func() error { return p.run(cost) }}
+	if err := w.queue.add(ctx, j, false); err != nil {
+		return ports.Applied{}, err
+	}
+	select {
+	case <-j.done:
+		return ports.Applied{Done: p.done}, j.err
+	case <-ctx.Done():
+		return ports.Applied{}, ctx.Err() // the transaction may still come
+	}
+}
+
+// putting is a Put in the making.
+type putting struct {
+	w     *writer
+	batch *ports.Batch
+	done  int
+}
+
+// run puts all rows at once. Where the server refuses something of them for good they are put one by one, so that the right one is
+// told.
+func (p *putting) run(cost int64) error {
+	err := p.some(len(p.batch.Rows), cost)
+	if err == nil || p.done > 0 || len(p.batch.Rows) < 2 || !ports.CodeOf(err).Permanent() || ports.AsError(err).Field == ports.FieldPosition {
+		return err
+	}
+	for p.done < len(p.batch.Rows) {
+		if err := p.some(p.done+1, cost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// some puts the rows that are left, up to one, as one transaction.
+func (p *putting) some(to int, cost int64) error {
+	var refused error
+	n := p.done
+	err := p.w.transact(opPut, cost, func(t *turn) (err error) {
+		n, refused, err = p.once(t, p.done, to)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.done = n
+	return refused
+}
+
+// once is one try of the transaction. n rows are in then.
+func (p *putting) once(t *turn, from, to int) (n int, refused, err error) {
+	w, b := p.w, p.batch
+	f := w.fold
+	f.begin(t)
+	f.queue = b.Family == ports.Queue
+	for i := from; i < to; i++ {
+		f.wantOf(&b.Rows[i])
+	}
+	first := &pgx.Batch{}
+	t.base.queueStart(first, forGood.begin)
+	f.queueBarrier(first)
+	follows := w.rules.HostID == "" // else the store is the truth, and its own marks say how far it is
+	storeID := ""
+	rowsOf(first.Queue(readKey, keyStoreID), func(row []any) error {
+		storeID, _ = row[0].(string)
+		return nil
+	})
+	if follows && (b.After != nil || b.Position != nil) {
+		first.Queue(`SELECT FROM "UVHoldfast" WHERE "Key" = $1 FOR UPDATE`, keyFollower(b.Family))
+	}
+	f.queueLoads(first)
+	if err := t.send(first); err != nil {
+		return from, nil, err
+	}
+	if storeID != t.base.storeID {
+		go w.gone(w.base)
+		return from, nil, ports.Errorf(ports.Unavailable, opPut, "the tables are those of another store now; they are opened again")
+	}
+	if follows && b.After != nil && from == 0 {
+		if refused, err = isAt(t, b); refused != nil || err != nil {
+			if err == nil {
+				_, err = t.conn.Exec(t.ctx, "ROLLBACK")
+			}
+			return from, refused, err
+		}
+	}
+	for n = from; n < to; n++ {
+		if refused, err = f.replace(&b.Rows[n]); err != nil {
+			return from, nil, err
+		}
+		if refused != nil {
+			break
+		}
+	}
+	last := &pgx.Batch{}
+	if err := f.flush(last); err != nil {
+		return from, nil, err
+	}
+	if follows && refused == nil && b.Position != nil && n == len(b.Rows) {
+		text, err := jsonText(b.Position)
+		if err != nil {
+			return from, nil, err
+		}
+		last.Queue(setKeys, []string{keyFollower(b.Family)}, []string{text})
+	}
+	if err := f.finish(t, last); err != nil {
+		return from, nil, err
+	}
+	return n, refused, nil
+}
+
+// finish sends what was written and ends the transaction.
+func (f *fold) finish(t *turn, b *pgx.Batch) error {
+	if f.buries() {
+		if err := t.send(b); err != nil {
+			return err
+		}
+		if err := f.w.tidyGraves(t, f.graves); err != nil {
+			return err
+		}
+		b = &pgx.Batch{}
+	}
+	b.Queue(forGood.end)
+	return t.send(b)
+}
+
+// wantOf asks for what a row's Put looks at.
+func (f *fold) wantOf(row *ports.Row) {
+	l := layoutOf(row.Kind)
+	if l == nil || row.Key == "" {
+		return
+	}
+	f.wantRow(placeOf(row.Kind, row.Key, row.GUID, row.Number))
+	if buried(row.Kind) {
+		f.wantGrave(grave{row.Kind, row.Key})
+	}
+}
+
+// isAt refuses a batch that is not the next one for this store: it was taken back to an older copy, or is another one.
+func isAt(t *turn, b *ports.Batch) (elsewhere, err error) {
+	at, _, err := t.position(t.ctx, b.Family)
+	if err != nil || b.After.StoreID == t.base.storeID && at.Covers(*b.After) && b.After.Covers(at) {
+		return nil, err
+	}
+	return ports.InField(ports.Conflict, ports.FieldPosition,
+		"the store %s is at %v, the batch is for %s at %v", t.base.storeID, at.Seqs, b.After.StoreID, b.After.Seqs), nil
+}
+
+// replace makes a row the state of its record. An equal one stays as it is.
+func (f *fold) replace(row *ports.Row) (refused, err error) {
+	l := layoutOf(row.Kind)
+	if l == nil || row.Key == "" || row.Kind == ports.KindEvent && row.GUID == "" {
+		return ports.InField(ports.Invalid, "Key", "a row of kind %q without its key", row.Kind), nil
+	}
+	r, err := f.find(placeOf(row.Kind, row.Key, row.GUID, row.Number))
+	if err != nil {
+		return nil, err
+	}
+	g := grave{row.Kind, row.Key}
+	gone := false
+	if buried(row.Kind) {
+		if gone, err = f.Gone(row.Kind, row.Key); err != nil {
+			return nil, err
+		}
+	}
+	if row.Gone {
+		if buried(row.Kind) && (!gone || r.next != nil) {
+			f.graves[g] = &row.Change
+		}
+		f.set(r, row.Key, nil)
+		return nil, nil
+	}
+	record, problem := ports.ParseRecord(l.table, row.Body)
+	if problem != nil {
+		return problem, nil
+	}
+	if problem := identify(row, record); problem != nil {
+		return problem, nil
+	}
+	if gone {
+		f.graves[g] = nil
+	}
+	next := &ports.Held{Record: record, First: firstOf(row, record), Change: row.Change}
+	if r.next != nil && same(r.next, next) {
+		return nil, nil
+	}
+	f.set(r, row.Key, next)
+	return nil, nil
+}
+// identify gives a record the member that tells it from others of its key, where the caller left it to the row. The column of
+// that member is how the record is found again, so the two must agree.
+func identify(row *ports.Row, record *ports.Record) error {
+	var name string
+	var want any
+	var text []byte
+	switch row.Kind {
+	case ports.KindEvent:
+		name, want, text = "EventGUID", row.GUID, ports.AppendQuoted(nil, row.GUID)
+	case ports.KindAttempt:
+		name, want, text = "AttemptNumber", row.Number, strconv.AppendInt(nil, row.Number, 10)
+	default:
+		return nil
+	}
+	given := record.Get(name)
+	if given == nil {
+		record.Set(name, text)
+		return nil
+	}
+	if v, _ := record.Table.Members[record.Table.Member(name)].Project(given); v != want {
+		return ports.InField(ports.Invalid, name, "is not that of the row that has the record")
+	}
+	return nil
+}
+
+// firstOf is what a row's first write fixed, as far as its kind has it, so that reading gives back what was put.
+func firstOf(row *ports.Row, record *ports.Record) ports.First {
+	first := row.First
+	if row.Kind != ports.KindItem {
+		first.EnqueuedKey = ""
+	}
+	if row.Kind != ports.KindEvent {
+		first.EmittedAt = ""
+		return first
+	}
+	if record.Get("EmittedAt") != nil {
+		first.EmittedAt = ""
+	}
+	return first
+}
+
+func same(a, b *ports.Held) bool {
+	if a.First != b.First || a.Change != b.Change || !a.Record.Same(b.Record) {
+		return false
+	}
+	return a.Record.Table.Kind != ports.KindManifest || string(a.Record.JSON()) == string(b.Record.JSON())
+}

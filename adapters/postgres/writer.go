@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/ports"
+)
+
+// writer does everything that changes records, in one goroutine, over one connection at a time.
+type writer struct {
+	base  *database
+	queue *queue
+	done  chan struct{} // closed when the goroutine has ended
+	ctx   context.Context
+	quit  context.CancelFunc
+	gone  func(*database) // the tables are not those that were opened
+
+	rules  ports.Rules // of the last Open; no HostID: none came yet
+	known  *ownHost      // nil: read at the beginning of the next transaction
+	fold   *fold
+	alone  bool  // the next transaction shuts those of other hosts out: it keeps early writes
+	graves int64 // tombstones that are kept of a family
+	buried map[ports.Family]int64
+}
+
+// ownHost is what the writer remembers of its host beside records. The nonce guards it: who opens the store for the same host changes it.
+type ownHost struct {
+	nonce  string
+	epochs map[ports.Family][]ports.Epoch
+	odds   map[ports.Family]*odds
+}
+
+func startWriter(d *database, gone func(*database)) *writer {
+	w := &writer{base: d, queue: newQueue(), done: make(chan struct{}), gone: gone, graves: maxGraves, buried: map[ports.Family]int64{}}
+	w.ctx, w.quit = context.WithCancel(context.Background())
+	w.fold = newFold(w)
+	go w.loop()
+	return w
+}
+
+// stop ends the goroutine; the transaction in hand is broken off. What is in line fails.
+func (w *writer) stop(reason error) {
+	w.queue.close(reason, true)
+	w.quit()
+	<-w.done
+}
+
+func (w *writer) loop() {
+	defer close(w.done)
+	for {
+		group := w.queue.take()
+		if group == nil {
+			return
+		}
+		if group[0].batch != nil {
+			w.commit(group)
+		} else {
+			w.queue.finish(group[0], group[0].run())
+		}
+	}
+}
+
+// do runs a function in the writer's goroutine and waits for it; urgent lets it go before what is in line. When ctx ends
+// the function may still run.
+func (w *writer) do(ctx context.Context, urgent bool, run func() error) error {
+	j := &job{run: run}
+	if err := w.queue.add(ctx, j, urgent); err != nil {
+		return err
+	}
+	return j.await(ctx)
+}
+
+// turn is one transaction of the writer.
+type turn struct {
+	reading
+	ctx  context.Context
+	base *database
+}
+
+// timePerByte is what a transaction gets beside its usual time.
+const bytesPerSecond = 4 << 20
+
+// transact runs fn as a transaction: fn begins it with its first statements and ends it with its last, see turn.begin. What another
+// transaction was in the way of is run again, and so is what a lost connection left open: fn finds what was done already.
+func (w *writer) transact(op string, bytes int64, fn func(t *turn) error) error {
+	limit := w.base.conf.timeout + time.Duration(bytes/(bytesPerSecond/1000))*time.Millisecond
+	ctx, cancel := context.WithTimeout(w.ctx, limit)
+	defer cancel()
+	for try := 1; ; try++ {
+		err := w.base.with(ctx, func(conn *pgx.Conn) error {
+			return fn(&turn{reading: reading{conn: conn}, ctx: ctx, base: w.base})
+		})
+		if err == nil {
+			return nil
+		}
+		w.known = nil
+		switch {
+		case w.ctx.Err() != nil:
+			return errClosed
+		case try == maxTries || !again(err) || ctx.Err() != nil:
+			return w.told(op, err)
+		}
+		select {
+		case <-time.After(time.Duration(try) * rand.N(20*time.Millisecond)):
+		case <-ctx.Done():
+			return w.told(op, err)
+		}
+	}
+}
+
+// told gives an error its code. Our own limit is the server's silence, and no caller's.
+func (w *writer) told(op string, err error) error {
+	if state := stateOf(err); state == "42P01" {
+		go w.gone(w.base)
+	}
+	if code := ports.CodeOf(err); code == ports.Deadline || code == ports.Canceled {
+		return ports.Errorf(ports.Unavailable, op, "the server did not answer within the option timeout; what was sent may still take effect")
+	}
+	return fault(op, err)
+}
+
+// send sends statements in one round trip. each gets the results of those that were queued with one, in order.
+func (t *turn) send(b *pgx.Batch) error {
+	return t.conn.SendBatch(t.ctx, b).Close()
+}
+
+// rowsOf hands every row of a queued statement to each.
+func rowsOf(q *pgx.QueuedQuery, each func(row []any) error) {
+	q.Query(func(rows pgx.Rows) error {
+		var values []any
+		for rows.Next() {
+			values = cells(rows, values)
+			if err := each(values); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
