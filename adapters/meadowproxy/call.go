@@ -107,7 +107,7 @@ func (w *way) request(ctx context.Context, class ports.WorkClass, method, path s
 	settings = append(settings, '}')
 	outputs, err := w.work(ctx, ports.Work{Beacon: w.beacon, Capability: ports.MeadowProxy, Action: "Request", Settings: settings, Class: class})
 	if err != nil {
-		if method == "GET" && ports.CodeOf(err) == ports.Deadline && ctx.Err() == nil {
+		if method == "GET" && !strings.Contains(path, "/Undelete/") && ports.CodeOf(err) == ports.Deadline && ctx.Err() == nil {
 			e := *ports.AsError(err)
 			e.Code = ports.Unavailable // a read that had no answer leaves nothing in doubt
 			err = &e

@@ -1,6 +1,10 @@
 package meadowproxy
 
-import "sync"
+import (
+	"sync"
+
+	"holdfast/ports"
+)
 
 // known remembers which row has which identity, so that a record that is written again needs no look-up. It keeps two generations:
 // when the young one is full, the old one goes.
@@ -10,11 +14,11 @@ type known struct {
 	young, old map[place]int64
 }
 
-// place is a record: its kind's table, its key or GUID, and the number of an attempt.
+// place is a record: its kind, its key or GUID, and the number of an attempt.
 type place struct {
-	table string
-	key   string
-	num   int64
+	kind   ports.Kind
+	key    string
+	number int64
 }
 
 // knownRows bounds what is remembered.

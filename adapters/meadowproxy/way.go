@@ -1,6 +1,7 @@
 package meadowproxy
 
 import (
+	"sync/atomic"
 	"time"
 
 	"holdfast/ports"
@@ -36,6 +37,7 @@ type way struct {
 	slots   int                          // works at a time
 	timeout time.Duration                // of one work; 0 is usualTimeout
 	known   *known                       // which row has which identity; newKnown
+	whole   atomic.Bool                  // the interface does not shorten rows
 }
 
 // column gives a column of a table; ok is false for one that the table does not have.

@@ -1,0 +1,167 @@
+package meadowproxy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast/ports"
+)
+
+// Lists of work items and manifests. What a filter says is said to the database where it can be, and tried again on every row that
+// comes: on what the caller gave, and not on what stands in a column that is too narrow for it.
+
+// is asks for a column that has a value, as far as the column can have it.
+func (w *way) is(f *filter, table, name string, values ...string) {
+	c, there := w.column(table, name)
+	if !there && w.columns[table] != nil {
+		return // the value stands in Extra
+	}
+	var stand []string
+	size := 0
+	for _, v := range values {
+		v, _ = c.text(w.engine, v)
+		size += len(escaped(v)) + len("FBVOR~~EQ~~") + len(name)
+		if !slices.Contains(stand, v) {
+			stand = append(stand, v)
+		}
+	}
+	if len(stand) > 0 && size < longestPath/4 && !slices.Contains(stand, "") {
+		f.any(name, stand)
+	}
+}
+
+// holds says whether a record has one of some values in a column.
+func holds(r *ports.Record, name string, values ...string) bool {
+	at := r.Table.Member(name)
+	text := ""
+	if raw := r.Cols[at]; raw != nil {
+		v, _ := r.Table.Members[at].Project(raw)
+		text, _ = v.(string)
+	}
+	return slices.Contains(values, text)
+}
+
+// items lists work items; see ports.ItemReader.
+func (w *way) items(ctx context.Context, q ports.ItemQuery) (ports.Page, error) {
+	l := layouts[ports.KindItem]
+	f := q.Filter
+	equal := []struct{ name, value string }{
+		{"Capability", f.Capability}, {"Action", f.Action}, {"RunID", f.RunID}, {"RunHash", f.RunHash},
+		{"OperationHash", f.OperationHash}, {"AssignedBeaconID", f.AssignedBeaconID}, {"AffinityKey", f.AffinityKey},
+	}
+	list := &listing{
+		way: w, layout: l, lean: !q.Bodies, desc: q.Desc, after: q.After, from: f.From, to: f.To,
+		narrow: func(to *filter) {
+			for _, e := range equal {
+				if e.value != "" {
+					w.is(to, l.table.Name, e.name, e.value)
+				}
+			}
+			w.is(to, l.table.Name, "Status", f.Status...)
+			if f.ErrorText != "" && len(escaped(f.ErrorText)) < longestPath/4 && w.engine == engineSQLite {
+				to.contains("LastError", f.ErrorText) // elsewhere a large text may stand in parts
+			}
+		},
+		check: func(s *shown, r *ports.Record) bool {
+			for _, e := range equal {
+				if e.value != "" && !holds(r, e.name, e.value) {
+					return false
+				}
+			}
+			return (len(f.Status) == 0 || holds(r, "Status", f.Status...)) && (f.ErrorText == "" || strings.Contains(lastError(r), f.ErrorText))
+		},
+	}
+	if q.OrderBy == "" {
+		return list.page(ctx, newPager(q.Limit))
+	}
+	return w.sorted(ctx, list, &q)
+}
+
+func lastError(r *ports.Record) string {
+	at := r.Table.Member("LastError")
+	if r.Cols[at] == nil {
+		return ""
+	}
+	v, _ := r.Table.Members[at].Project(r.Cols[at])
+	text, _ := v.(string)
+	return text
+}
+
+// sorted gives one page in the order of any column, which the engine makes: there is no cursor, the column's values may change while
+// one pages.
+func (w *way) sorted(ctx context.Context, list *listing, q *ports.ItemQuery) (ports.Page, error) {
+	l, column := list.layout, q.OrderBy
+	known := slices.ContainsFunc(slices.Concat(l.table.Engine, l.table.Members, l.table.Ours), func(c ports.Column) bool { return c.Name == column })
+	if !known {
+		return ports.Page{}, ports.InField(ports.Invalid, "OrderBy", "%q is no column of %s", column, l.table.Name)
+	}
+	if column == "EnqueuedAt" {
+		column = l.sort // the same instants, in a form that sorts
+	}
+	if _, there := w.column(l.table.Name, column); !there && w.columns[l.table.Name] != nil {
+		return ports.Page{}, ports.Errorf(ports.Unimplemented, opRead, "the databeacon's table has no column %s", column)
+	}
+	list.after = nil
+	p := newPager(q.Limit)
+	some, begin, until := firstRows(l, list.lean, p.limit), 0, time.Now().Add(searching)
+	for {
+		a := ask{class: ports.ClassRead, layout: l, columns: list.keys(), begin: begin, limit: min(asked, p.limit+beyond)}
+		list.narrow(&a.filter)
+		if list.from != "" {
+			a.filter.from(l.sort, list.from)
+		}
+		if list.to != "" {
+			a.filter.before(l.sort, list.to)
+		}
+		a.filter.by(q.Desc, column, l.natural)
+		a.filter.by(q.Desc, l.identity)
+		candidates, err := w.rows(ctx, &a)
+		if err != nil {
+			return ports.Page{}, err
+		}
+		ended := len(candidates) < a.limit
+		begin += len(candidates)
+		for len(candidates) > 0 {
+			n := min(some, len(candidates))
+			rows, err := w.fetch(ctx, l, candidates[:n], list.lean)
+			if err != nil {
+				return ports.Page{}, err
+			}
+			candidates = candidates[n:]
+			for _, s := range rows {
+				if !list.wants(s) {
+					continue
+				}
+				if full, err := list.take(p, s); full || err != nil {
+					p.page.Next = nil
+					return p.page, err
+				}
+			}
+			some = p.moreRows(some)
+		}
+		if late := time.Now().After(until); ended || late {
+			p.page.Partial = late && !ended
+			return p.page, nil
+		}
+	}
+}
+
+// manifests lists manifests; see ports.ManifestReader.
+func (w *way) manifests(ctx context.Context, q ports.ManifestQuery) (ports.Page, error) {
+	l := layouts[ports.KindManifest]
+	list := &listing{
+		way: w, layout: l, lean: !q.Bodies, desc: q.Desc, after: q.After, from: q.From, to: q.To,
+		narrow: func(to *filter) {
+			if q.OperationHash != "" {
+				w.is(to, l.table.Name, "OperationHash", q.OperationHash)
+			}
+			w.is(to, l.table.Name, "Status", q.Status...)
+		},
+		check: func(s *shown, r *ports.Record) bool {
+			return (q.OperationHash == "" || holds(r, "OperationHash", q.OperationHash)) && (len(q.Status) == 0 || holds(r, "Status", q.Status...))
+		},
+	}
+	return list.page(ctx, newPager(q.Limit))
+}

@@ -1,0 +1,224 @@
+package meadowproxy
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+
+	"holdfast/ports"
+)
+
+// The parts of large texts in UVHoldfast: written before the row that names them, fetched with it, removed after it.
+
+var partsLayout = &layout{table: own, identity: own.Engine[0].Name, natural: own.Key}
+
+// partsAtOnce bounds a request for parts, by its number of them.
+const partsAtOnce = 16
+
+// standing gives the parts that are there, by key, the deleted ones too.
+func (w *way) standing(ctx context.Context, class ports.WorkClass, keys []string) (map[string]*shown, error) {
+	there := map[string]*shown{}
+	for len(keys) > 0 {
+		n := min(len(keys), mostKeys)
+		a := ask{class: class, layout: partsLayout, columns: []string{"Key", "Deleted"}, limit: n * alikeAtMost}
+		a.filter.any("Key", keys[:n])
+		a.filter.deletedToo()
+		a.filter.by(false, partsLayout.identity)
+		if err := w.each(ctx, &a, func(s *shown) { there[s.key] = s }); err != nil {
+			return nil, err
+		}
+		keys = keys[n:]
+	}
+	return there, nil
+}
+
+// keep stores parts, which others may be storing at the same moment: equal keys have equal texts.
+func (w *way) keep(ctx context.Context, class ports.WorkClass, parts []part) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	base, err := w.base(ownTable)
+	if err != nil {
+		return err
+	}
+	keys := make([]string, len(parts))
+	for i, p := range parts {
+		keys[i] = p.key
+	}
+	there, err := w.standing(ctx, class, keys)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := w.keepOne(ctx, class, base, p, there[p.key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *way) keepOne(ctx context.Context, class ports.WorkClass, base string, p part, there *shown) error {
+	for failed := 0; ; failed++ {
+		method, body := "POST", []byte{'{'}
+		if there != nil {
+			if there.deleted() {
+				path := base + "/Undelete/" + strconv.FormatInt(there.id, 10)
+				if r, err := w.request(ctx, class, "GET", path, nil, ""); err != nil {
+					return err
+				} else if f, m := r.readFault(); r.status != 200 {
+					return f.err(opPut, m)
+				}
+			}
+			method = "PUT"
+			body = strconv.AppendInt(append(body, `"`+partsLayout.identity+`":`...), there.id, 10)
+			body = append(body, ',')
+		}
+		body = ports.AppendQuoted(append(body, `"Key":`...), p.key)
+		body = append(ports.AppendQuoted(append(body, `,"Value":`...), p.text), '}')
+		r, err := w.request(ctx, class, method, base, body, "")
+		if err != nil {
+			return err
+		}
+		f, m := r.readFault()
+		if r.status == 200 {
+			s, err := partsLayout.readRow(r.body)
+			if err == nil && s.key == p.key && s.column("Value") == p.text {
+				return nil
+			}
+			f, m = fault{status: 200, text: "the answer does not show the part"}, faultVague
+		}
+		if m != faultDuplicate && m != faultVague && m != faultMissing || failed == mostFailures {
+			return f.err(opPut, m)
+		}
+		seen, err := w.standing(ctx, class, []string{p.key})
+		if err != nil {
+			return err
+		}
+		there = seen[p.key]
+	}
+}
+
+// release removes the parts that a row named before, but for those that it names still. Their text goes first: the interface only
+// marks rows as deleted.
+func (w *way) release(ctx context.Context, class ports.WorkClass, before map[string]bundle, now []part) error {
+	if len(before) == 0 {
+		return nil
+	}
+	base, err := w.base(ownTable)
+	if err != nil {
+		return err
+	}
+	needed := map[string]bool{}
+	for _, p := range now {
+		needed[p.key] = true
+	}
+	var keys []string
+	for _, b := range before {
+		for _, key := range b.keys() {
+			if !needed[key] {
+				keys = append(keys, key)
+			}
+		}
+	}
+	there, err := w.standing(ctx, class, keys)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		s := there[key]
+		if s == nil || s.deleted() {
+			continue
+		}
+		id := strconv.FormatInt(s.id, 10)
+		emptied := append(append([]byte(`{"`+partsLayout.identity+`":`), id...), `,"Value":""}`...)
+		for _, step := range []struct {
+			method, path string
+			body         []byte
+		}{{"PUT", base, emptied}, {"DELETE", base + "/" + id, nil}} {
+			r, err := w.request(ctx, class, step.method, step.path, step.body, "")
+			if err != nil {
+				return err
+			}
+			if f, m := r.readFault(); r.status != 200 && m != faultMissing {
+				return f.err(opPut, m)
+			}
+		}
+	}
+	return nil
+}
+
+// complete fetches what of rows is in parts. Without bodies only Extra is needed of them, and the columns that are no opaque ones.
+// A row whose parts are not there was replaced since: it must be read again, which again says.
+func (w *way) complete(ctx context.Context, class ports.WorkClass, rows []*shown, lean bool) (again bool, err error) {
+	for {
+		wanted := map[string]string{}
+		var keys []string
+		for _, s := range rows {
+			for name, b := range s.parts {
+				if _, open := s.large(name); !open || lean && s.layout.opaque(name) {
+					continue
+				}
+				for _, key := range b.keys() {
+					keys = append(keys, key)
+				}
+			}
+		}
+		if len(keys) == 0 {
+			return false, nil
+		}
+		for from := 0; from < len(keys); from += partsAtOnce {
+			some := keys[from:min(len(keys), from+partsAtOnce)]
+			a := ask{class: class, layout: partsLayout, limit: len(some) * alikeAtMost}
+			a.filter.any("Key", some)
+			a.filter.by(false, partsLayout.identity)
+			if err := w.each(ctx, &a, func(s *shown) { wanted[s.key] = s.column("Value") }); err != nil {
+				return false, err
+			}
+		}
+		for _, s := range rows {
+			for name := range s.parts {
+				b, open := s.large(name)
+				if !open || lean && s.layout.opaque(name) {
+					continue
+				}
+				text, whole := b.join(wanted)
+				if !whole {
+					return true, nil
+				}
+				if s.pieces == nil {
+					s.pieces = map[string]string{}
+				}
+				s.pieces[name] = text
+			}
+			if err := s.unfold(); err != nil {
+				return false, err
+			}
+		}
+	}
+}
+
+// join puts a text together.
+func (b bundle) join(parts map[string]string) (text string, whole bool) {
+	var all bytes.Buffer
+	for _, key := range b.keys() {
+		piece, ok := parts[key]
+		if !ok || piece == "" {
+			return "", false
+		}
+		all.WriteString(piece)
+	}
+	return all.String(), true
+}
+
+// opaque says whether a list without bodies leaves a column out.
+func (l *layout) opaque(name string) bool {
+	if name == l.whole {
+		return true
+	}
+	for i := range l.table.Members {
+		if l.table.Members[i].Name == name {
+			return l.table.Members[i].Type == ports.Opaque
+		}
+	}
+	return false
+}
