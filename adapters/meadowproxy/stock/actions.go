@@ -1,0 +1,131 @@
+package stock
+
+// The actions of the beacon, in the order in which it declares them, and how one work is done.
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+// Action is something that a databeacon does.
+type Action struct {
+	Capability string
+	Name       string
+}
+
+type handler struct {
+	Action
+	do func(d *Databeacon, ctx context.Context, settings json.RawMessage) (outputs any, failed string)
+}
+
+// settled wraps an action that needs no context.
+func settled(f func(*Databeacon, json.RawMessage) (any, string)) func(*Databeacon, context.Context, json.RawMessage) (any, string) {
+	return func(d *Databeacon, _ context.Context, s json.RawMessage) (any, string) { return f(d, s) }
+}
+
+func handlers() []handler {
+	return []handler{
+		{Action{"DataBeaconAccess", "ListConnections"}, settled((*Databeacon).listConnections)},
+		{Action{"DataBeaconAccess", "ListTables"}, settled((*Databeacon).listTables)},
+		{Action{"DataBeaconAccess", "ReadRecords"}, settled((*Databeacon).readRecords)},
+		{Action{"DataBeaconAccess", "QueryTable"}, settled((*Databeacon).queryTable)},
+		{Action{"DataBeaconManagement", "CreateConnection"}, settled((*Databeacon).createConnection)},
+		{Action{"DataBeaconManagement", "Introspect"}, settled((*Databeacon).introspect)},
+		{Action{"DataBeaconManagement", "EnableEndpoint"}, settled((*Databeacon).enableEndpoint)},
+		{Action{"DataBeaconManagement", "DisableEndpoint"}, settled((*Databeacon).disableEndpoint)},
+		{Action{"DataBeaconManagement", "UpdateProxyConfig"}, settled((*Databeacon).updateProxyConfig)},
+		{Action{"MeadowProxy", "Request"}, settled((*Databeacon).request)},
+		{Action{"DataBeaconSchema", "EnsureSchema"}, settled((*Databeacon).ensureSchema)},
+		{Action{"DataBeaconSchema", "IntrospectSchema"}, settled((*Databeacon).introspectSchema)},
+	}
+}
+
+// Actions lists what the databeacon does, as it declares it.
+func (d *Databeacon) Actions() (actions []Action) {
+	for _, h := range handlers() {
+		actions = append(actions, h.Action)
+	}
+	return actions
+}
+
+// Capabilities lists what the databeacon registers with.
+func (d *Databeacon) Capabilities() (capabilities []string) {
+	for _, a := range d.Actions() {
+		if !slices.Contains(capabilities, a.Capability) {
+			capabilities = append(capabilities, a.Capability)
+		}
+	}
+	return capabilities
+}
+
+// Do does one work and gives its outputs, or why it failed. An unknown action is the first one of its capability, and an unknown
+// capability is a success that says otherwise.
+func (d *Databeacon) Do(ctx context.Context, capability, action string, settings json.RawMessage) (outputs json.RawMessage, failure string) {
+	h := resolve(capability, action)
+	if h == nil {
+		return encode(map[string]any{"StdOut": "Unknown capability: " + capability, "ExitCode": -1, "Result": ""}), ""
+	}
+	if h.Name == "EnsureSchema" && d.options.Manner == Postgres {
+		if alone := d.ensure(1); !alone && d.lacksTables(settings) {
+			d.ensure(-1)
+			return nil, `duplicate key value violates unique constraint "pg_class_relname_nsp_index"`
+		}
+		defer d.ensure(-1)
+	}
+	d.mu.Lock()
+	fault := d.fault
+	d.mu.Unlock()
+	if fault != nil {
+		if failed, hit := fault(capability, action, settings); hit {
+			return nil, failed
+		}
+	}
+	if err := d.await(ctx); err != nil {
+		return nil, err.Error()
+	}
+	defer d.pass()
+	done, failed := h.do(d, ctx, settings)
+	if failed != "" {
+		return nil, failed
+	}
+	return encode(done), ""
+}
+
+func resolve(capability, action string) (found *handler) {
+	for _, h := range handlers() {
+		if h.Capability != capability {
+			continue
+		}
+		if h.Name == action {
+			return &h
+		}
+		if found == nil {
+			found = &h
+		}
+	}
+	return found
+}
+
+// ensure counts the EnsureSchema calls under way and says whether there is just one. Postgres does not queue them: the second one
+// runs into the tables that the first one is making.
+func (d *Databeacon) ensure(n int) (alone bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ensuring += n
+	return d.ensuring == 1
+}
+
+// lacksTables says whether an EnsureSchema has tables to make.
+func (d *Databeacon) lacksTables(settings json.RawMessage) bool {
+	<-d.turn
+	defer d.pass()
+	db, _, wanted, failed := d.schemaCall(settings)
+	if failed != "" {
+		return false
+	}
+	return slices.ContainsFunc(wanted.Tables, func(t describedTable) bool {
+		is, err := db.table(t.Scope)
+		return err == nil && is == nil
+	})
+}
