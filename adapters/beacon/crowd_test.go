@@ -60,7 +60,7 @@ func newCrowd(t testing.TB, host *core.Host, d *dice) *crowd {
 
 // come lets so many writers and two readers be there until done; quiet ones leave a beacon alone for seconds.
 func (c *crowd) come(ctx context.Context, writers int, quiet bool) *sync.WaitGroup {
-	all, most := &sync.WaitGroup{}, 600*time.Millisecond
+	all, most := &sync.WaitGroup{}, 500*time.Millisecond
 	if quiet {
 		most *= 20
 	}
@@ -90,8 +90,8 @@ func (c *crowd) mark() string {
 	return fmt.Sprint("m", c.marks)
 }
 
-func (c *crowd) item() string     { return fmt.Sprint("w", c.dice.n(8)) }
-func (c *crowd) manifest() string { return fmt.Sprint("r", c.dice.n(4)) }
+func (c *crowd) item() string     { return fmt.Sprint("w", c.dice.n(5)) }
+func (c *crowd) manifest() string { return fmt.Sprint("r", c.dice.n(3)) }
 
 // write makes one write, of any kind.
 func (c *crowd) write(writer int) {
@@ -100,20 +100,20 @@ func (c *crowd) write(writer int) {
 	body := fmt.Sprintf(`,"Status":%q,"Settings":{"text":%q}`, []string{"Pending", "Running", "Complete"}[c.dice.n(3)], strings.Repeat("x", c.dice.n(500)))
 	var action ports.Action
 	var settings, record string
-	switch c.dice.n(12) {
+	switch c.dice.n(13) {
 	case 0, 1, 2:
 		action, record = ports.UpsertWorkItem, recordOf(ports.KindItem, key, 0)
 		settings = fmt.Sprintf(`{"WorkItem":{"WorkItemHash":%q,%s%s}}`, key, members, body)
 	case 3, 4, 5:
 		action, record = ports.UpdateWorkItem, recordOf(ports.KindItem, key, 0)
 		settings = fmt.Sprintf(`{"WorkItemHash":%q,"Patch":{%s%s}}`, key, members, body)
-	case 6, 7:
+	case 6, 7, 8:
 		action, record = ports.AppendEvent, recordOf(ports.KindEvent, mark, 0)
 		settings = fmt.Sprintf(`{"Event":{"WorkItemHash":%q,"EventType":"happened","Mark":%q}}`, key, mark)
-	case 8:
+	case 9:
 		action, record = ports.UpdateAttemptOutcome, recordOf(ports.KindAttempt, key, number)
 		settings = fmt.Sprintf(`{"WorkItemHash":%q,"AttemptNumber":%d,"Patch":{"Outcome":"Complete",%s}}`, key, number, members)
-	case 9, 10:
+	case 10, 11:
 		key = c.manifest()
 		action, record = ports.UpsertManifest, recordOf(ports.KindManifest, key, 0)
 		settings = fmt.Sprintf(`{"Manifest":{"Hash":%q,%s%s}}`, key, members, body)

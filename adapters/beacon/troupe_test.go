@@ -233,15 +233,27 @@ func renamed(ctx context.Context, u *troupe, r *dice) {
 	u.revive(ctx)
 }
 
+// replaced has a second one of its name come, often because the first one hangs; one of them goes again.
 func replaced(ctx context.Context, u *troupe, r *dice) {
 	old := u.front()
+	if old != nil && r.chance(60) {
+		old.Freeze()
+		pause(ctx, r.between(0, 5*time.Second))
+	}
 	u.enter(ctx)
 	young := u.front()
 	pause(ctx, r.between(0, 6*time.Second))
-	if old != nil && r.chance(50) {
+	if old != nil && r.chance(70) {
+		old.Thaw()
+		pause(ctx, r.between(0, 2*time.Second))
+	}
+	if old != nil && r.chance(60) {
 		u.kill(old)
 	} else if young != nil {
 		u.kill(young)
+	}
+	if old != nil {
+		old.Thaw()
 	}
 	u.revive(ctx)
 }

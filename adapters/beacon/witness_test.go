@@ -24,12 +24,14 @@ type witness struct {
 	store *stock.Persistence
 
 	mu      sync.Mutex
-	open    map[string]int // works that somebody waits for, by their settings
-	doing   string         // the settings of the work that the store does
+	open    map[string]int       // works that somebody waits for, by their settings
+	asked   map[string]time.Time // since when
+	doing   string               // the settings of the work that the store does
 	states  map[string][]state
-	doubles int
-	waited  int // writes of which somebody heard
-	events  map[string]bool
+	waited  int                  // writes of which somebody heard
+	events  map[string]time.Time // when each was done first
+	doubles int                  // events that were sent again though they were there
+	strays  int                  // what works did that nobody waited for any more, behind what came after them
 }
 
 // state is one that a record had at the beacon.
@@ -39,7 +41,7 @@ type state struct {
 }
 
 func newWitness(m ports.Mesh, store *stock.Persistence) *witness {
-	w := &witness{Mesh: m, store: store, open: map[string]int{}, states: map[string][]state{}, events: map[string]bool{}}
+	w := &witness{Mesh: m, store: store, open: map[string]int{}, asked: map[string]time.Time{}, states: map[string][]state{}, events: map[string]time.Time{}}
 	store.Watch(w.see)
 	return w
 }
@@ -50,6 +52,9 @@ func (w *witness) Dispatch(ctx context.Context, work ports.Work) (ports.WorkAnsw
 	note := func(n int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		if n > 0 {
+			w.asked[settings] = time.Now()
+		}
 		if w.open[settings] += n; w.open[settings] == 0 {
 			delete(w.open, settings)
 		}
@@ -97,21 +102,24 @@ func (w *witness) see(s stock.Write) {
 		kind = ports.KindAttempt
 	case s.Action == "QP_AppendEvent":
 		kind, key = ports.KindEvent, record.Mark
-		if w.events[key] {
-			w.doubles++
-		}
-		w.events[key] = true
 	}
 	name, stray := recordOf(kind, key, record.AttemptNumber), w.open[w.doing] == 0
 	if !stray {
 		w.waited++
 	}
+	if first, known := w.events[key]; kind == ports.KindEvent && !known {
+		w.events[key] = time.Now()
+	} else if kind == ports.KindEvent && !stray && first.Before(w.asked[w.doing]) {
+		w.doubles++
+	} else if kind == ports.KindEvent {
+		w.strays++
+	}
 	w.states[name] = append(w.states[name], state{record.Mark, stray})
 }
 
-// back gives the records that went back to an older state, and how often a work that nobody waited for any more did that: a
-// beacon that does it later than what came after it cannot be helped, and its key is in doubt.
-func (w *witness) back(all []written) (list []string, strays int) {
+// back gives the records that went back to an older state. A work that nobody waits for any more may do that, of a process that hung
+// while another one of its name did what came after it: nobody can help it, and the key is in doubt.
+func (w *witness) back(all []written) (list []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seqs := map[string]uint64{}
@@ -128,7 +136,7 @@ func (w *witness) back(all []written) (list []string, strays int) {
 			seq := seqs[s.mark]
 			if seq < least || gone && seq == least && least > 0 {
 				if s.stray {
-					strays++
+					w.strays++
 					continue
 				}
 				list = append(list, fmt.Sprintf("%s went back from Seq %d to %d", record, least, seq))
@@ -136,7 +144,7 @@ func (w *witness) back(all []written) (list []string, strays int) {
 			least, gone = max(least, seq), false
 		}
 	}
-	return list, strays
+	return list
 }
 
 // holds are all records that the beacon's store has, by name.
