@@ -12,6 +12,9 @@ import (
 
 var partsLayout = &layout{table: own, identity: own.Engine[0].Name, natural: own.Key}
 
+// partValue is the column that has the text of a part.
+var partValue = own.Members[1].Name
+
 // partsAtOnce bounds a request for parts, by its number of them.
 const partsAtOnce = 16
 
@@ -20,8 +23,8 @@ func (w *way) standing(ctx context.Context, class ports.WorkClass, keys []string
 	there := map[string]*shown{}
 	for len(keys) > 0 {
 		n := min(len(keys), mostKeys)
-		a := ask{class: class, layout: partsLayout, columns: []string{"Key", "Deleted"}, limit: n * alikeAtMost}
-		a.filter.any("Key", keys[:n])
+		a := ask{class: class, layout: partsLayout, columns: []string{own.Key, "Deleted"}, limit: n * alikeAtMost}
+		a.filter.any(own.Key, keys[:n])
 		a.filter.deletedToo()
 		a.filter.by(false, partsLayout.identity)
 		if err := w.each(ctx, &a, func(s *shown) { there[s.key] = s }); err != nil {
@@ -73,8 +76,8 @@ func (w *way) keepOne(ctx context.Context, class ports.WorkClass, base string, p
 			body = strconv.AppendInt(append(body, `"`+partsLayout.identity+`":`...), there.id, 10)
 			body = append(body, ',')
 		}
-		body = ports.AppendQuoted(append(body, `"Key":`...), p.key)
-		body = append(ports.AppendQuoted(append(body, `,"Value":`...), p.text), '}')
+		body = ports.AppendQuoted(append(body, `"`+own.Key+`":`...), p.key)
+		body = append(ports.AppendQuoted(append(body, `,"`+partValue+`":`...), p.text), '}')
 		r, err := w.request(ctx, class, method, base, body, "")
 		if err != nil {
 			return err
@@ -82,7 +85,7 @@ func (w *way) keepOne(ctx context.Context, class ports.WorkClass, base string, p
 		f, m := r.readFault()
 		if r.status == 200 {
 			s, err := partsLayout.readRow(r.body)
-			if err == nil && s.key == p.key && s.column("Value") == p.text {
+			if err == nil && s.key == p.key && s.column(partValue) == p.text {
 				return nil
 			}
 			f, m = fault{status: 200, text: "the answer does not show the part"}, faultVague
@@ -130,7 +133,7 @@ func (w *way) release(ctx context.Context, class ports.WorkClass, before map[str
 			continue
 		}
 		id := strconv.FormatInt(s.id, 10)
-		emptied := append(append([]byte(`{"`+partsLayout.identity+`":`), id...), `,"Value":""}`...)
+		emptied := append(append([]byte(`{"`+partsLayout.identity+`":`), id...), `,"`+partValue+`":""}`...)
 		for _, step := range []struct {
 			method, path string
 			body         []byte
@@ -169,9 +172,9 @@ func (w *way) complete(ctx context.Context, class ports.WorkClass, rows []*shown
 		for from := 0; from < len(keys); from += partsAtOnce {
 			some := keys[from:min(len(keys), from+partsAtOnce)]
 			a := ask{class: class, layout: partsLayout, limit: len(some) * alikeAtMost}
-			a.filter.any("Key", some)
+			a.filter.any(own.Key, some)
 			a.filter.by(false, partsLayout.identity)
-			if err := w.each(ctx, &a, func(s *shown) { wanted[s.key] = s.column("Value") }); err != nil {
+			if err := w.each(ctx, &a, func(s *shown) { wanted[s.key] = s.column(partValue) }); err != nil {
 				return false, err
 			}
 		}

@@ -252,10 +252,11 @@ func (d *Databeacon) readRecords(s json.RawMessage) (outputs any, failed string)
 	if failed != "" {
 		return nil, failed
 	}
-	e := d.mounts[base(c, settings.TableName)]
-	if e == nil || !d.enabled[endpointKey{c.ID, settings.TableName}] {
-		return nil, "Table " + settings.TableName + " is not enabled."
+	t := c.table(settings.TableName)
+	if t == nil || !d.enabled[endpointKey{c.ID, settings.TableName}] {
+		return nil, "Endpoint not enabled for " + settings.TableName
 	}
+	e := &endpoint{connection: c.ID, table: t.Name, columns: t.Columns} // it does not go through the routes, of which another connection may have the first
 	q := query{cap: 100, begin: whole(settings.Begin)}
 	if n := whole(settings.Cap); n > 0 {
 		q.cap = n

@@ -1,0 +1,130 @@
+package meadowproxy
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"holdfast/ports"
+)
+
+// A batch on its way: fenced by the position that the database itself has, before the rows and again before the position moves, and
+// by the hold, outside of which nothing is sent. So a batch that comes too late, or to another database, changes nothing there; and
+// rows that went to a database which was replaced meanwhile are not told as done.
+
+// put puts a batch.
+func (h *half) put(ctx context.Context, at *hold, b *ports.Batch) (done int, err error) {
+	class := ports.ClassLive
+	if b.CatchUp {
+		class = ports.ClassCatchUp
+	}
+	if err := h.takes(b.After); err != nil {
+		return 0, err
+	}
+	h.begin()
+	defer h.end()
+	l, err := h.fenced(ctx, at, class, b)
+	if err != nil {
+		return 0, err
+	}
+	if len(b.Rows) > 0 {
+		h.loosen()
+		if done, err = at.put(ctx, b.Rows, class); err != nil {
+			return done, err
+		}
+		if err := h.binder.now(ctx, h.family, at); err != nil {
+			return 0, err
+		}
+		if b.Position == nil {
+			return done, nil
+		}
+		if l, err = h.fenced(ctx, at, class, b); err != nil {
+			return done, err
+		}
+	}
+	if b.Position == nil {
+		return done, nil
+	}
+	return done, h.move(ctx, at, class, &l, *b.Position)
+}
+
+// fenced reads the ledger and refuses a batch that is not the next one for this store.
+func (h *half) fenced(ctx context.Context, at *hold, class ports.WorkClass, b *ports.Batch) (ledger, error) {
+	l, err := h.ledger(ctx, at, class)
+	if err != nil {
+		return l, err
+	}
+	if err := h.binder.now(ctx, h.family, at); err != nil { // else it is another session that has answered
+		return l, err
+	}
+	if is := l.position(h.family); b.After != nil && !same(is, *b.After) {
+		at.forget() // an older copy may have other rows under the same identities
+		return l, elsewhere("the store %s is at %v, the batch is for %s at %v", is.StoreID, is.Seqs, b.After.StoreID, b.After.Seqs)
+	}
+	return l, nil
+}
+
+// move stores the position.
+func (h *half) move(ctx context.Context, at *hold, class ports.WorkClass, l *ledger, p ports.Position) error {
+	h.loosen() // until it is known what became of it
+	err := at.move(ctx, class, l, h.family, p)
+	if err == nil {
+		err = h.binder.now(ctx, h.family, at)
+	}
+	switch {
+	case ports.CodeOf(err) == ports.Conflict: // there was none, and now there is
+		return elsewhere("another host has moved the position meanwhile")
+	case err != nil:
+		return err
+	}
+	h.settle(at.bound, p)
+	return nil
+}
+
+// nobody is an identity that no row has: the largest that every engine can look for.
+const nobody = 1<<31 - 1
+
+// firsts are the tables by whose endpoints a Probe tries to write.
+var firsts = map[ports.Family]*ports.Table{ports.Queue: ports.Items, ports.Manifest: ports.Manifests}
+
+// probe asks for the ledger, and tries to change a row that cannot be there: the endpoint, the right to write and the connection are
+// seen by the database's own answer that it has no such row.
+func (h *half) probe(ctx context.Context) error {
+	wait, cancel := below(ctx, h.timeout)
+	defer cancel()
+	at, err := h.ready(ctx)
+	if err != nil {
+		return err
+	}
+	if err := h.announce(); err != nil {
+		return err
+	}
+	was, puts := h.glance()
+	l, err := h.ledger(wait, at, ports.ClassProbe)
+	if err == nil {
+		h.compare(at, l.position(h.family), was, puts)
+		err = h.announce()
+	}
+	if err == nil {
+		err = h.touch(wait, at)
+	}
+	return h.heed(at, err)
+}
+
+func (h *half) touch(ctx context.Context, at *hold) error {
+	t := firsts[h.family]
+	body := []byte(`{"` + t.Engine[0].Name + `":` + strconv.Itoa(nobody) + `,"Status":""}`)
+	r, err := at.request(ctx, ports.ClassProbe, http.MethodPut, at.bases[t.Name], body, "")
+	if err != nil {
+		return err
+	}
+	f, m := r.readFault()
+	if m == faultMissing {
+		return nil
+	}
+	e := *ports.AsError(f.err("meadowproxy: probe", m))
+	if e.Code.Permanent() {
+		e.Code = ports.Unavailable
+	}
+	return &e
+}

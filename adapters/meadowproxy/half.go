@@ -1,0 +1,194 @@
+package meadowproxy
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"holdfast/ports"
+)
+
+// half is one family: what the host knows of the store that keeps it.
+//
+// A databeacon that connects anew, or that is bootstrapped again, may have another database than before, or an older copy of it. The
+// host would go on where it was, and reads would be answered as if nothing had happened. So what the ledger says is compared with
+// what the host was told. Where it differs the store is strange: no read is answered and no batch that goes on after a position is
+// taken before the host has asked where the store is. One Probe fails, so that the host does ask.
+type half struct {
+	family  ports.Family
+	binder  *binder
+	timeout time.Duration
+
+	mu        sync.Mutex
+	bound     *binding       // which the rest is about
+	at        ports.Position // where the host believes the store to be
+	loose     bool           // rows were put since the store was there: an older copy may lack them and say the same
+	strange   bool
+	announced bool   // a Probe has told that it is strange
+	putting   int    // Puts under way
+	puts      uint64 // that were begun
+}
+
+// ready gives the family's hold. It waits for a bootstrap that is under way, but not to the end of the caller's time.
+func (h *half) ready(ctx context.Context) (*hold, error) {
+	wait, cancel := below(ctx, h.timeout)
+	defer cancel()
+	at, err := h.binder.await(wait, h.family)
+	if ended := ctx.Err(); ended != nil {
+		return nil, ports.Wrap(ports.CodeOf(ended), "meadowproxy", ended)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.meet(at.bound)
+	return at, nil
+}
+
+// meet compares a binding that is new with what the host knows.
+func (h *half) meet(b *binding) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.bound == b {
+		return
+	}
+	p := b.own.position(h.family)
+	if h.bound == nil { // of this process; a new process is asked for its position anyway
+		h.at = p
+	} else if h.loose || !same(p, h.at) {
+		h.strange, h.announced = true, false
+	}
+	h.bound = b
+}
+
+// same says whether two positions are one. A Seq of 0 is as good as none.
+func same(a, b ports.Position) bool {
+	return a.StoreID == b.StoreID && a.Covers(b) && b.Covers(a)
+}
+
+// ledger reads the ledger and makes sure that it still is that of the binding's store.
+func (h *half) ledger(ctx context.Context, at *hold, class ports.WorkClass) (ledger, error) {
+	l, err := at.ledger(ctx, class)
+	if err == nil && l.storeID != at.bound.own.storeID {
+		return l, bootstrapping(at.bound.seat, "another database stands in its place, or it was emptied; tables and endpoints are made again")
+	}
+	return l, err
+}
+
+// heed has the bootstrap run again when an error shows that the databeacon forgot.
+func (h *half) heed(at *hold, err error) error {
+	if err != nil && ports.AsError(err).Field == ports.FieldBootstrap {
+		h.binder.forgot(at)
+	}
+	return err
+}
+
+// position asks where the store is. From then on the host knows it.
+func (h *half) position(ctx context.Context) (ports.Position, error) {
+	at, err := h.ready(ctx)
+	if err != nil {
+		return ports.Position{}, err
+	}
+	l, err := h.ledger(ctx, at, ports.ClassRead)
+	if err == nil {
+		err = h.binder.now(ctx, h.family, at)
+	}
+	if err != nil {
+		return ports.Position{}, h.heed(at, err)
+	}
+	p := l.position(h.family)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.bound == at.bound {
+		if !same(p, h.at) {
+			at.forget() // an older copy may have other rows under the same identities
+		}
+		h.at, h.loose, h.strange = p, h.putting > 0, false
+	}
+	return p, nil
+}
+
+// shows refuses reads of a store that the host may take for another one.
+func (h *half) shows() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.strange {
+		return away("the databeacon %q came back with another database, or an older copy; what it lacks is copied", h.bound.beacon)
+	}
+	return nil
+}
+
+// announce tells a Probe that the store is strange, once.
+func (h *half) announce() error {
+	err := h.shows()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err == nil || h.announced {
+		return nil
+	}
+	h.announced = true
+	return err
+}
+
+// begin and end stand around a Put.
+func (h *half) begin() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.putting++
+	h.puts++
+}
+
+func (h *half) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.putting--
+}
+
+// glance is what a Probe compares the ledger with.
+func (h *half) glance() (p ports.Position, puts uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at, h.puts
+}
+
+// compare finds a store strange that is elsewhere than it was, unless a Put has moved it meanwhile.
+func (h *half) compare(at *hold, is, was ports.Position, puts uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.bound == at.bound && h.putting == 0 && h.puts == puts && !same(is, was) {
+		at.forget()
+		h.at, h.strange, h.announced = is, true, false
+	}
+}
+
+// takes says whether a batch that begins after a position may be put: the host knows the store.
+func (h *half) takes(after *ports.Position) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.strange && after != nil {
+		return elsewhere("the databeacon came back with another database, or an older copy; ask for its position")
+	}
+	h.strange = false
+	return nil
+}
+
+func elsewhere(format string, args ...any) error {
+	e := ports.InField(ports.Conflict, ports.FieldPosition, format, args...)
+	e.Op = "meadowproxy: put"
+	return e
+}
+
+// loosen notes that something is sent which the position does not tell, and settle that the store is at a position.
+func (h *half) loosen() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.loose = true
+}
+
+func (h *half) settle(b *binding, p ports.Position) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.bound == b {
+		p.StoreID = b.own.storeID
+		h.at, h.loose = p, h.putting > 1
+	}
+}
