@@ -340,13 +340,13 @@ func (d *decider) manifest() error {
 		d.outcome(Expired)
 	case present == nil:
 		d.store(nil, given, "")
-	case d.hollow(present, later(present.Record, given, TerminalManifests, "StopTime")):
-	case later(present.Record, given, TerminalManifests, "StopTime"):
+	case d.hollow(present, laterManifest(present.Record, given)):
+	case laterManifest(present.Record, given):
 		next := present.Record.Clone()
 		if by := toldStamp(given, "StopTime"); d.stamped() && by.Ms > whole(present.Stamps).Ms {
 			d.stamps = by.one()
 		}
-		if len(overwrite(next, given, "Hash")) > 0 {
+		if len(overwrite(next, given, append(emptied(next, given), "Hash")...)) > 0 {
 			d.store(present, next, "")
 		}
 	default:

@@ -125,6 +125,12 @@ func TestEachWriteIsDecidedByTheTables(t *testing.T) {
 			ports.KindItem, []string{`{"WorkItemHash":"w","Status":"Pending","LastEventAt":"2026-11-01T00:00:00Z"}`}},
 		{"a hollow manifest that is sent again empties nothing", []after{stored(manifest(`{"Hash":"r","StopTime":"2026-11-30T02:00:00Z","Output":{"a":1},"Log":[]}`)), stored(again(manifest(`{"Hash":"r","StopTime":"2026-11-30T02:00:00Z","Output":{},"Log":["l"]}`)))},
 			ports.KindManifest, []string{`{"Hash":"r","StopTime":"2026-11-30T02:00:00Z","Output":{"a":1},"Log":["l"]}`}},
+		{"a later manifest that is sent again empties only what the run waits for", []after{stored(manifest(`{"Hash":"r","Status":"Waiting","StopTime":"2026-11-30T02:00:00Z","Output":{"a":1},"WaitingTasks":{"n":1},"Mine":[1]}`)), stored(again(manifest(`{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T03:00:00Z","Output":{},"WaitingTasks":{},"Mine":[],"Log":[]}`)))},
+			ports.KindManifest, []string{`{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T03:00:00Z","Output":{"a":1},"WaitingTasks":{},"Mine":[1],"Log":[]}`}},
+		{"a run that has ended does not fail when its hub starts again", []after{stored(manifest(`{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T02:00:00Z","Output":{"a":1}}`)), stored(again(manifest(`{"Hash":"r","Status":"Error","StopTime":"2026-11-30T03:00:00Z","Output":{}}`)))},
+			ports.KindManifest, []string{`{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T02:00:00Z","Output":{"a":1}}`}},
+		{"a run that was under way fails when its hub starts again", []after{stored(manifest(`{"Hash":"r","Status":"Waiting","StopTime":"2026-11-30T02:00:00Z","Output":{"a":1}}`)), stored(again(manifest(`{"Hash":"r","Status":"Error","StopTime":"2026-11-30T03:00:00Z","Output":{}}`)))},
+			ports.KindManifest, []string{`{"Hash":"r","Status":"Error","StopTime":"2026-11-30T03:00:00Z","Output":{"a":1}}`}},
 
 		{"what is no record is refused", []after{{upsert(`{"WorkItemHash":"w","A":1,"A":2}`), ports.Refused}}, ports.KindItem, nil},
 		{"a read is refused", []after{{&ports.Entry{Action: ports.GetEvents, Key: "w", Record: []byte(`{}`)}, ports.Refused}}, ports.KindItem, nil},

@@ -28,6 +28,25 @@ func later(present, given *Record, terminal []string, member string) bool {
 	return !undone
 }
 
+// laterManifest is later for manifests. A hub that starts again finds the runs that it had finished as its disk saw them last,
+// under way, and says of each that it failed just now: Error undoes no other end.
+func laterManifest(present, given *Record) bool {
+	if given.Text("Status") == "Error" && slices.Contains(TerminalManifests, present.Text("Status")) {
+		return false
+	}
+	return later(present, given, TerminalManifests, "StopTime")
+}
+
+// emptied names the members of a manifest that one which is sent again would empty: a hub sends the summary of a run, and all
+// that is large is empty in it. Only what a run waits for is empty because nothing is left of it.
+func emptied(present, given *Record) (names []string) {
+	merge(given, []string{"WaitingTasks"},
+		func(at int, value []byte) bool { return Blank(value) && !Blank(present.Cols[at]) },
+		func(name string, value []byte) bool { return Blank(value) && !Blank(present.Get(name)) },
+		func(name string) { names = append(names, name) })
+	return names
+}
+
 // overwrite sets every member that is given, but for those to keep, and names the ones that changed.
 func overwrite(next, given *Record, keep ...string) (changed []string) {
 	merge(given, keep,

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -164,6 +165,29 @@ func TestALiveManifestIsReplacedAndAnAbandonedRunEndsSo(t *testing.T) {
 	got := manifestOf(t, host, "run-1")
 	if waiting, _ := got["WaitingTasks"].(map[string]any); got["Status"] != "Abandoned" || len(waiting) > 0 || len(got["TaskOutputs"].(map[string]any)) != 1 {
 		t.Errorf("the run ends as %v", got)
+	}
+}
+
+// A hub that starts again takes the runs that it had finished for failed, since their ends were told here alone, and flushes them
+// so, as of now and without anything in them.
+func TestARunThatHasEndedIsNotUndoneByItsHubsRestart(t *testing.T) {
+	t.Parallel()
+	host := history(t)
+	hub, url := ultravisor(t, stock.HubConfig{})
+	m := joinedMember(t, url, Over(host), nil)
+	awaitUltravisor(t, hub, "the first sweeps", func(s stock.HubState) bool { return len(s.Sweeps) >= 2 && settledHub(s) })
+	for hash, status := range map[string]string{"run-1": "Complete", "run-2": "Waiting"} {
+		hub.UpsertManifest(made(map[string]any{"Hash": hash, "Status": status, "StopTime": "2026-01-01T00:00:00.000Z", "ElapsedMs": 5, "TaskOutputs": map[string]any{"a": 1}}))
+	}
+	awaitUltravisor(t, hub, "the answers", settledHub)
+	hub.Restart()
+	awaitUltravisor(t, hub, "the sweeps after it", func(s stock.HubState) bool { return len(s.Sweeps) >= 4 && settledHub(s) })
+	awaitMember(t, m, "rest", func(s MemberStatus) bool { return s.InHand == 0 })
+	for hash, status := range map[string]string{"run-1": "Complete", "run-2": "Error"} {
+		got := manifestOf(t, host, hash)
+		if got["Status"] != status || len(got["TaskOutputs"].(map[string]any)) != 1 || fmt.Sprint(got["ElapsedMs"]) != "5" {
+			t.Errorf("%s ends as %v", hash, got)
+		}
 	}
 }
 

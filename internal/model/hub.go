@@ -214,7 +214,7 @@ func (m *Model) manifestFromHub(present Object, w write) (a Answer, done bool) {
 	case w.again && live && w.sent.before(held.sent):
 		return Answer{Success: true, Late: true}, true
 	case w.again:
-		return success, live && !replaces(present, w.record, "StopTime", TerminalManifests)
+		return success, live && !replacesManifest(present, w.record)
 	case live && *w.sent == held.sent:
 		return success, true
 	case live && w.sent.before(held.sent), marked && held.until != 0 && w.sent.Ms < held.until:

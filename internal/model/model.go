@@ -318,9 +318,9 @@ func (m *Model) upsertManifest(w write) Answer {
 	case !w.again:
 		m.manifests[w.key] = w.record
 		m.markManifest(w)
-	case replaces(present, w.record, "StopTime", TerminalManifests):
+	case replacesManifest(present, w.record):
 		m.markManifest(w)
-		m.manifests[w.key] = overwrite(present, w.record, "Hash")
+		m.manifests[w.key] = overwrite(present, w.record.full(present), "Hash")
 	default:
 		m.manifests[w.key] = fill(present, w.record, "Hash")
 	}

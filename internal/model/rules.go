@@ -182,6 +182,19 @@ func replaces(present, given Object, timeOf string, terminal []string) bool {
 	return ends || !slices.Contains(terminal, present.Text("Status"))
 }
 
+// replacesManifest is replaces for manifests: to have failed while the hub was down undoes no end.
+func replacesManifest(present, given Object) bool {
+	ended := slices.Contains(TerminalManifests, present.Text("Status"))
+	return replaces(present, given, "StopTime", TerminalManifests) && !(ended && given.Text("Status") == "Error")
+}
+
+// full leaves out what would empty members of a present manifest, but for what it waits for.
+func (o Object) full(present Object) Object {
+	return slices.DeleteFunc(slices.Clone(o), func(g Member) bool {
+		return g.Name != "WaitingTasks" && blank(g.Value) && !blank(present.Get(g.Name))
+	})
+}
+
 func (o Object) time(name string) (at time.Time, ok bool) {
 	at, err := time.Parse(time.RFC3339, o.Text(name))
 	return at, err == nil

@@ -165,7 +165,7 @@ var againRows = []decided{
 		manifest: `{"Status":"Complete",  "Hash":"r"}`,
 	},
 	{
-		name: "again-manifest-later", must: "a manifest that is sent again with a StopTime that is strictly later overwrites the members that are given and leaves the others",
+		name: "again-manifest-later", must: "a manifest that is sent again with a StopTime that is strictly later overwrites the members that are given and not empty, and leaves the others",
 		writes: []write{
 			stored(upsertR(`{"Hash":"r","Status":"Stalled","StopTime":"2026-11-30T02:00:00Z"}`)), stored(again(upsertR(`{"Status":"Complete","StopTime":"2026-11-30T02:00:01Z"}`))),
 		},
@@ -178,6 +178,22 @@ var againRows = []decided{
 			stored(again(upsertR(`{"Hash":"r","StopTime":"2026-11-30T02:00:00Z","Output":{"b":2}}`))),
 		},
 		manifest: `{"Hash":"r","StopTime":"2026-11-30T02:00:00Z","Output":{"a":1}}`, changed: 1,
+	},
+	{
+		name: "again-manifest-later-hollow", must: "a manifest that is sent again and is later empties nothing but what the run waits for",
+		writes: []write{
+			stored(upsertR(`{"Hash":"r","Status":"Waiting","StopTime":"2026-11-30T02:00:00Z","TaskOutputs":{"a":1},"WaitingTasks":{"n":1}}`)),
+			stored(again(upsertR(`{"Status":"Complete","StopTime":"2026-11-30T02:00:01Z","TaskOutputs":{},"WaitingTasks":{}}`))),
+		},
+		manifest: `{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T02:00:01Z","TaskOutputs":{"a":1},"WaitingTasks":{}}`, changed: 2,
+	},
+	{
+		name: "again-manifest-ended", must: "a manifest that has ended stays as it is where it is sent again with the Status Error, however late: that is what a hub makes of its runs when it starts again",
+		writes: []write{
+			stored(upsertR(`{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T02:00:00Z","ElapsedMs":5,"TaskOutputs":{"a":1}}`)),
+			stored(again(upsertR(`{"Hash":"r","Status":"Error","StopTime":"2026-11-30T03:00:00Z","ElapsedMs":null,"TaskOutputs":{}}`))),
+		},
+		manifest: `{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T02:00:00Z","ElapsedMs":5,"TaskOutputs":{"a":1}}`, changed: 1,
 	},
 	{
 		name: "again-manifest-never-undone", must: "a finished manifest never becomes unfinished by being sent again",

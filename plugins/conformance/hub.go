@@ -241,6 +241,16 @@ var hubAgainRows = []decided{
 		manifest: `{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T02:12:14.809Z","Output":{}}`, changed: 1,
 	},
 	{
+		name: "again-manifest-ended", must: "a run that a hub ended live stays so when the hub starts again and says that it failed; one that was under way fails, and keeps its details",
+		writes: []write{
+			stored(nth(10, upsertR(`{"Hash":"r","Status":"Waiting","StopTime":"2026-11-30T02:12:14.805Z","Output":{"a":1},"WaitingTasks":{"n":1}}`))),
+			stored(nth(20, again(upsertR(`{"Hash":"r","Status":"Error","StopTime":"2026-11-30T02:12:14.815Z","Output":{},"WaitingTasks":{}}`)))),
+			stored(nth(30, upsertR(`{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T02:12:14.825Z","Output":{"a":2}}`))),
+			stored(nth(40, again(upsertR(`{"Hash":"r","Status":"Error","StopTime":"2026-11-30T02:12:14.835Z","Output":{}}`)))),
+		},
+		manifest: `{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T02:12:14.825Z","Output":{"a":2}}`, changed: 3,
+	},
+	{
 		name: "again-manifest-then-live", must: "a manifest that a hub wrote live replaces a hollow one of the same moment that it sent again before",
 		writes: []write{
 			stored(nth(20, again(upsertR(`{"Hash":"r","Status":"Complete","StopTime":"2026-11-30T02:12:14.810Z","Output":{}}`)))),

@@ -112,6 +112,7 @@ func (h *Hub) Close() {
 
 // Restart is the end of the process and the beginning of the next, at the same address: sockets break, beacons and sessions
 // are forgotten, callers are told nothing useful, works wait again, and bindings, the local store and what was flushed remain.
+// Runs whose end was told to a beacon are taken for failed.
 // A beacon that polls goes on with an id that nobody knows.
 func (h *Hub) Restart() {
 	h.mu.Lock()
@@ -124,6 +125,7 @@ func (h *Hub) Restart() {
 	for hash := range h.waiters {
 		h.settle(hash, Outcome{Err: errors.New("the hub was restarted")})
 	}
+	h.bridge.reload(h.stamp())
 	for item := range h.items() {
 		if item.Status == "Running" || item.Status == "Assigned" {
 			item.Status, item.AssignedBeaconID, item.ClaimedAt = "Pending", nil, nil

@@ -6,6 +6,7 @@ package stock
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,7 @@ type bridge struct {
 	eventIDs    map[string][]int // of the local store, by item
 	lastEvent   int
 	runs        []members // in memory, for as long as the hub lives
+	afar        map[string]bool // of those, by hash: the disk was not told how the run ended, for another store was
 	flushing    map[string]bool
 	marks       map[string]string // how far a beacon was flushed, by family and BeaconID
 	sweeps      []Sweep
@@ -36,7 +38,7 @@ type bridge struct {
 
 func (b *bridge) init() {
 	b.local, b.eventIDs = NewPersistence(), map[string][]int{}
-	b.flushing, b.marks = map[string]bool{}, map[string]string{}
+	b.afar, b.flushing, b.marks = map[string]bool{}, map[string]bool{}, map[string]string{}
 	b.local.Watch(func(w Write) {
 		b.localWrites++
 		if w.Action == "QP_AppendEvent" {
@@ -220,6 +222,21 @@ func (h *Hub) UpsertManifest(manifest json.RawMessage) {
 	defer h.mu.Unlock()
 	h.remember(manifest)
 	h.write("MS_UpsertManifest", map[string]any{"Manifest": manifest})
+	h.bridge.afar[text(inside(manifest)["Hash"])] = h.bridge.fired[len(h.bridge.fired)-1].To != "local"
+}
+
+// reload is what a new process makes of the runs on its disk: what another store was told of their ends is not there, so they
+// seem to be under way, and are taken for failed as of now (wire contract D.6, E.5).
+func (b *bridge) reload(now string) {
+	for i, run := range b.runs {
+		if !b.afar[text(run["Hash"])] {
+			continue
+		}
+		stale := maps.Clone(run)
+		delete(stale, "ElapsedMs")
+		stale["Status"], stale["StopTime"] = encode("Error"), encode(now)
+		b.runs[i] = stale
+	}
 }
 
 // Bootstrap takes a databeacon for assigned and bootstrapped: from then on every call is a MeadowProxy work, also when nobody

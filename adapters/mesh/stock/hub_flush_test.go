@@ -79,3 +79,20 @@ func TestAHeldWayLetsWritesGoInAnotherOrderAndTwice(t *testing.T) {
 		t.Errorf("%d items after %d writes", len(held.Items), store.Writes())
 	}
 }
+
+// The end of a run is told to the beacon alone: a new process finds the run under way on its disk, and flushes it as failed.
+func TestARestartedHubTakesTheRunsForFailedWhoseEndItsBeaconWasTold(t *testing.T) {
+	t.Parallel()
+	hub, url := open(t, HubConfig{})
+	hub.UpsertManifest(encode(map[string]any{"Hash": "run-1", "Status": "Complete", "StopTime": "2026-01-01T00:00:00.000Z"}))
+	store := NewPersistence()
+	join(t, store.Beacon(BeaconConfig{ServerURL: url, Clock: Hurry(10_000)}))
+	hub.UpsertManifest(encode(map[string]any{"Hash": "run-2", "Status": "Complete", "StopTime": "2026-01-01T00:00:00.000Z", "ElapsedMs": 5}))
+	awaitHub(t, hub, "the sweeps", func(s HubState) bool { return len(s.Sweeps) == 2 })
+	hub.Restart()
+	awaitHub(t, hub, "the next sweeps", func(s HubState) bool { return len(s.Sweeps) == 4 })
+	held := store.Holds().Manifests
+	if text(inside(held["run-1"])["Status"]) != "Complete" || text(inside(held["run-2"])["Status"]) != "Error" || string(inside(held["run-2"])["ElapsedMs"]) == "5" {
+		t.Errorf("the store was told %s", encode(held))
+	}
+}
