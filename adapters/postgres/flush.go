@@ -30,8 +30,8 @@ func (f *fold) flush(b *pgx.Batch) error {
 	return f.flushEarly(b)
 }
 
-// change is a row with the values of the columns that are set.
-type change struct {
+// writing is a row with the values of the columns that are set.
+type writing struct {
 	row    *row
 	values []any
 	set    uint64
@@ -39,8 +39,8 @@ type change struct {
 
 func (f *fold) flushTable(b *pgx.Batch, l *layout) {
 	var gone []int64
-	var fresh []change
-	changed := map[uint64][]change{}
+	var fresh []writing
+	changed := map[uint64][]writing{}
 	var union uint64
 	for _, r := range f.written {
 		if r.layout != l {
@@ -52,7 +52,7 @@ func (f *fold) flushTable(b *pgx.Batch, l *layout) {
 		if r.next == nil {
 			continue
 		}
-		c := change{row: r, values: make([]any, len(l.names))}
+		c := writing{row: r, values: make([]any, len(l.names))}
 		if r.base != nil {
 			if c.set = l.changes(c.values, r.owner, r.base, r.next); c.set != 0 {
 				changed[c.set] = append(changed[c.set], c)
@@ -69,7 +69,7 @@ func (f *fold) flushTable(b *pgx.Batch, l *layout) {
 		b.Queue(`DELETE FROM "`+l.table.Name+`" WHERE "`+l.id+`" = ANY($1::bigint[])`, gone)
 	}
 	if l != events { // two hosts that bring the same new records meet in the same order; events come as they happened
-		slices.SortFunc(fresh, func(a, b change) int {
+		slices.SortFunc(fresh, func(a, b writing) int {
 			return cmp.Or(strings.Compare(a.row.key, b.row.key), cmp.Compare(a.row.number, b.row.number))
 		})
 	}
@@ -87,7 +87,7 @@ func (f *fold) flushTable(b *pgx.Batch, l *layout) {
 }
 
 // merged gives the sets that are written, in a fixed order, and makes one of those that are too many.
-func merged(l *layout, changed map[uint64][]change) []uint64 {
+func merged(l *layout, changed map[uint64][]writing) []uint64 {
 	sets := slices.SortedFunc(maps.Keys(changed), func(a, b uint64) int {
 		return cmp.Or(cmp.Compare(len(changed[b]), len(changed[a])), cmp.Compare(a, b))
 	})
@@ -95,7 +95,7 @@ func merged(l *layout, changed map[uint64][]change) []uint64 {
 		return sets
 	}
 	var union uint64
-	var rest []change
+	var rest []writing
 	for _, set := range sets[maxSets-1:] {
 		union |= set
 		for _, c := range changed[set] {
@@ -112,7 +112,7 @@ func merged(l *layout, changed map[uint64][]change) []uint64 {
 }
 
 // arrays gives the columns of a set as arrays.
-func (l *layout) arrays(list []change, set uint64, args []any) []any {
+func (l *layout) arrays(list []writing, set uint64, args []any) []any {
 	for ; set != 0; set &= set - 1 {
 		at := bits.TrailingZeros64(set)
 		switch l.kinds[at] {
@@ -129,7 +129,7 @@ func (l *layout) arrays(list []change, set uint64, args []any) []any {
 	return args
 }
 
-func column[T any](list []change, at int) []T {
+func column[T any](list []writing, at int) []T {
 	all := make([]T, len(list))
 	for i := range list {
 		all[i], _ = list[i].values[at].(T)

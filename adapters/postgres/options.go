@@ -20,12 +20,12 @@ const (
 // options are the store's settings as data.
 var options = []ports.Option{
 	{
-		Name: "dsn", Type: ports.OptionString, Required: true, Secret: true, Example: "postgres://holdfast@db.example/history",
-		Help: "where the database is, as a URL or as key=value words; several hosts are tried for the one that takes writes",
+		Name: "dsn", Type: ports.OptionString, Required: true, Secret: true,
+		Help: "where the database is, as a URL (postgres://user@host/database) or as key=value words; several hosts are tried for the one that takes writes",
 	},
 	{
 		Name: "schema", Type: ports.OptionString, Example: "history",
-		Help: "the schema that has the tables; it must exist. Default: the first of the role's search_path",
+		Help: "the schema that has the tables; made where it is missing. Default: the first of the role's search_path",
 	},
 	{
 		Name: "pool", Type: ports.OptionInt, Default: "4", Example: "8",

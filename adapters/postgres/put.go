@@ -212,6 +212,7 @@ func (f *fold) replace(row *ports.Row) (refused, err error) {
 	f.set(r, row.Key, next)
 	return nil, nil
 }
+
 // identify gives a record the member that tells it from others of its key, where the caller left it to the row. The column of
 // that member is how the record is found again, so the two must agree.
 func identify(row *ports.Row, record *ports.Record) error {

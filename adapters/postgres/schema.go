@@ -80,10 +80,7 @@ func indexDDL(table string, x ports.Index) string {
 const ddlLock = 0x686f6c6466617374
 
 // migrate brings the tables to this version and gives the StoreID. conn is in a transaction, which the caller ends.
-func migrate(ctx context.Context, conn *pgx.Conn) (storeID string, err error) {
-	if storeID, err = storeOf(ctx, conn); storeID != "" || err != nil {
-		return storeID, err
-	}
+func migrate(ctx context.Context, conn *pgx.Conn, schema string) (storeID string, err error) {
 	// Others may be at it, and a large table takes its time to be widened.
 	if _, err := conn.Exec(ctx, `SELECT set_config('lock_timeout', '0', true), set_config('statement_timeout', '0', true)`); err != nil {
 		return "", err
@@ -93,6 +90,15 @@ func migrate(ctx context.Context, conn *pgx.Conn) (storeID string, err error) {
 	}
 	if storeID, err = storeOf(ctx, conn); storeID != "" || err != nil {
 		return storeID, err
+	}
+	var there bool
+	if err := conn.QueryRow(ctx, `SELECT $1 = '' OR to_regnamespace(quote_ident($1)) IS NOT NULL`, schema).Scan(&there); err != nil {
+		return "", err
+	}
+	if !there {
+		if _, err := conn.Exec(ctx, `CREATE SCHEMA "`+schema+`"`); err != nil {
+			return "", err
+		}
 	}
 	return mend(ctx, conn)
 }

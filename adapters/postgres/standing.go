@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -99,7 +101,8 @@ func (w *writer) admit(t *turn, o *ports.Opening, sent *bool) error {
 	if nonce != o.Nonce {
 		return ports.Errorf(ports.Conflict, opOpen, "the store's nonce of host %s is not the expected one; another copy of the data directory has used the store", o.HostID)
 	}
-	keys, values := []string{keyNonce(o.HostID)}, []string{o.Next}
+	keys := []string{keyNonce(o.HostID), keyRetention(o.HostID)}
+	values := []string{o.Next, strconv.FormatInt(int64(o.Retention/time.Second), 10)}
 	for _, f := range ports.Families {
 		more, err := admitFamily(t, f, o)
 		if err != nil {

@@ -25,6 +25,7 @@ type Backend struct {
 	work       *writer
 
 	pruning     chan struct{} // one prune at a time; it guards sweep
+	sweep       sweep
 	searchLimit time.Duration // of a list that must look at rows which it does not give
 }
 

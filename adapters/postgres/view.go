@@ -50,7 +50,7 @@ func openDatabase(pool *pgxpool.Pool, p *patience, s settings) (*database, error
 	}
 	err := ask(s.timeout+time.Second, storeOf)
 	for try := 0; err == nil && d.storeID == ""; try++ {
-		if err = ask(migrateTime, migrate); raced(err) && try < maxTries {
+		if err = ask(migrateTime, func(ctx context.Context, conn *pgx.Conn) (string, error) { return migrate(ctx, conn, s.schema) }); raced(err) && try < maxTries {
 			err = nil // another program made the same table at that moment
 		}
 	}

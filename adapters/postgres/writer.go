@@ -20,7 +20,7 @@ type writer struct {
 	gone  func(*database) // the tables are not those that were opened
 
 	rules  ports.Rules // of the last Open; no HostID: none came yet
-	known  *ownHost      // nil: read at the beginning of the next transaction
+	known  *ownHost    // nil: read at the beginning of the next transaction
 	fold   *fold
 	alone  bool  // the next transaction shuts those of other hosts out: it keeps early writes
 	graves int64 // tombstones that are kept of a family
