@@ -16,28 +16,24 @@ type Action struct {
 
 type handler struct {
 	Action
-	do func(d *Databeacon, ctx context.Context, settings json.RawMessage) (outputs any, failed string)
-}
-
-// settled wraps an action that needs no context.
-func settled(f func(*Databeacon, json.RawMessage) (any, string)) func(*Databeacon, context.Context, json.RawMessage) (any, string) {
-	return func(d *Databeacon, _ context.Context, s json.RawMessage) (any, string) { return f(d, s) }
+	do func(d *Databeacon, settings json.RawMessage) (outputs any, failed string)
 }
 
 func handlers() []handler {
 	return []handler{
-		{Action{"DataBeaconAccess", "ListConnections"}, settled((*Databeacon).listConnections)},
-		{Action{"DataBeaconAccess", "ListTables"}, settled((*Databeacon).listTables)},
-		{Action{"DataBeaconAccess", "ReadRecords"}, settled((*Databeacon).readRecords)},
-		{Action{"DataBeaconAccess", "QueryTable"}, settled((*Databeacon).queryTable)},
-		{Action{"DataBeaconManagement", "CreateConnection"}, settled((*Databeacon).createConnection)},
-		{Action{"DataBeaconManagement", "Introspect"}, settled((*Databeacon).introspect)},
-		{Action{"DataBeaconManagement", "EnableEndpoint"}, settled((*Databeacon).enableEndpoint)},
-		{Action{"DataBeaconManagement", "DisableEndpoint"}, settled((*Databeacon).disableEndpoint)},
-		{Action{"DataBeaconManagement", "UpdateProxyConfig"}, settled((*Databeacon).updateProxyConfig)},
-		{Action{"MeadowProxy", "Request"}, settled((*Databeacon).request)},
-		{Action{"DataBeaconSchema", "EnsureSchema"}, settled((*Databeacon).ensureSchema)},
-		{Action{"DataBeaconSchema", "IntrospectSchema"}, settled((*Databeacon).introspectSchema)},
+		{Action{"DataBeaconAccess", "ListConnections"}, (*Databeacon).listConnections},
+		{Action{"DataBeaconAccess", "ListTables"}, (*Databeacon).listTables},
+		{Action{"DataBeaconAccess", "ReadRecords"}, (*Databeacon).readRecords},
+		{Action{"DataBeaconAccess", "QueryTable"}, (*Databeacon).queryTable},
+		{Action{"DataBeaconManagement", "Introspect"}, (*Databeacon).introspect},
+		{Action{"DataBeaconManagement", "IntrospectMeadowPackage"}, (*Databeacon).introspectPackage},
+		{Action{"DataBeaconManagement", "EnableEndpoint"}, (*Databeacon).enableEndpoint},
+		{Action{"DataBeaconManagement", "DisableEndpoint"}, (*Databeacon).disableEndpoint},
+		{Action{"DataBeaconManagement", "UpdateProxyConfig"}, (*Databeacon).updateProxyConfig},
+		{Action{"DataBeaconManagement", "CreateConnection"}, (*Databeacon).createConnection},
+		{Action{"MeadowProxy", "Request"}, (*Databeacon).request},
+		{Action{"DataBeaconSchema", "EnsureSchema"}, (*Databeacon).ensureSchema},
+		{Action{"DataBeaconSchema", "IntrospectSchema"}, (*Databeacon).introspectSchema},
 	}
 }
 
@@ -85,7 +81,7 @@ func (d *Databeacon) Do(ctx context.Context, capability, action string, settings
 		return nil, err.Error()
 	}
 	defer d.pass()
-	done, failed := h.do(d, ctx, settings)
+	done, failed := h.do(d, settings)
 	if failed != "" {
 		return nil, failed
 	}

@@ -118,7 +118,7 @@ func (t *table) over(columns []string) string {
 // table is how a table looks now; nil when there is none.
 func (db *database) table(name string) (*table, error) {
 	var version int64
-	if err := db.sql.QueryRow("PRAGMA schema_version").Scan(&version); err != nil {
+	if err := db.sql.QueryRowContext(context.Background(), "PRAGMA schema_version").Scan(&version); err != nil {
 		return nil, err
 	}
 	if version != db.version {
@@ -180,7 +180,7 @@ func (db *database) names() (names []string, err error) {
 }
 
 func (db *database) each(query string, args []any, f func(*sql.Rows) error) error {
-	rows, err := db.sql.Query(query, args...)
+	rows, err := db.sql.QueryContext(context.Background(), query, args...)
 	if err != nil {
 		return err
 	}

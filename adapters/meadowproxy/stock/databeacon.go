@@ -8,6 +8,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -202,15 +203,11 @@ func (d *Databeacon) Fault(f func(capability, action string, settings json.RawMe
 	d.fault = f
 }
 
-// Users counts the requests that came through the proxy by the user that they named.
+// Users counts the requests that came through the proxy to write, by the user that they named.
 func (d *Databeacon) Users() map[string]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	counts := map[string]int{}
-	for name, n := range d.users {
-		counts[name] = n
-	}
-	return counts
+	return maps.Clone(d.users)
 }
 
 // Close ends the databeacon. Its files stay.

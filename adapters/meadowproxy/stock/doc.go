@@ -10,7 +10,7 @@
 // Every value lies in a SQLite file, whatever the manner, with the declared types of the engine that is played; so a test may look
 // into a database, wipe it or put an older copy in its place.
 //
-// Not played: the actions Aggregate, Join and IntrospectMeadowPackage, filters by JSON path, the control API on the beacon's own port.
+// Not played: the actions Aggregate and Join, filters by JSON path or by date, the control API on the beacon's own port.
 //
 // It serves tests only, but those of several packages, and so is no test package itself.
 package stock

@@ -122,11 +122,8 @@ func (e mysqlEngine) bind(c *column, v value, _ int) (any, *failure) {
 		return nil, nil
 	}
 	text := v.text()
-	if v.isBool() && c.kind != kindText {
-		text = "0"
-		if v.truth() {
-			text = "1"
-		}
+	if v.isBool() {
+		text = strconv.Itoa(bit(v.truth()))
 	}
 	switch c.kind {
 	case kindInteger, kindBool, kindID:

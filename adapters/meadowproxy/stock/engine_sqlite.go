@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -42,10 +43,7 @@ func (sqliteEngine) bind(_ *column, v value, at int) (any, *failure) {
 	case v.isNull():
 		return nil, nil
 	case v.isBool():
-		if v.truth() {
-			return int64(1), nil
-		}
-		return int64(0), nil
+		return int64(bit(v.truth())), nil
 	case v.isNumber():
 		return v.number(), nil
 	case v.isString():
@@ -114,14 +112,11 @@ func (sqliteEngine) null(t *table, c *column) *failure {
 }
 
 func (sqliteEngine) unique(t *table, columns []string, _ map[string]any) *failure {
-	text := "UNIQUE constraint failed: "
-	for i, c := range columns {
-		if i > 0 {
-			text += ", "
-		}
-		text += t.name + "." + c
+	var full []string
+	for _, c := range columns {
+		full = append(full, t.name+"."+c)
 	}
-	return refuse(text, 2067, "constraint failed")
+	return refuse("UNIQUE constraint failed: "+strings.Join(full, ", "), 2067, "constraint failed")
 }
 
 func (sqliteEngine) syntax(near string) *failure {

@@ -166,6 +166,33 @@ func (d *Databeacon) meadowType(c *column) string {
 	return "String"
 }
 
+// introspectPackage is a table as the library behind the endpoints describes one.
+func (d *Databeacon) introspectPackage(s json.RawMessage) (outputs any, failed string) {
+	settings, c, db, failed := d.tableCall(s)
+	if failed != "" {
+		return nil, failed
+	}
+	t, err := db.table(settings.TableName)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if t == nil {
+		return nil, "Table " + settings.TableName + " not found."
+	}
+	e := &endpoint{connection: c.ID, table: t.name, columns: d.describe(t)}
+	schema := []json.RawMessage{}
+	for _, k := range e.columns {
+		size := ""
+		if k.MaxLength != nil {
+			size = strconv.FormatInt(*k.MaxLength, 10)
+		}
+		schema = append(schema, object{{"Column", of(k.Name)}, {"Type", of(k.MeadowType)}, {"Size", of(size)}}.json())
+	}
+	return map[string]any{"Package": object{
+		{"Scope", of(t.name)}, {"DefaultIdentifier", of(idColumn(e))}, {"Schema", value{raw: array(schema)}}, {"DefaultObject", value{raw: defaults(e).json()}},
+	}.json()}, ""
+}
+
 func base(c *connection, table string) string { return "/1.0/" + slug(c.Name, c.ID) + "/" + table }
 
 // serve enables a table. A base that another connection has already is that one's: its table answers.

@@ -141,9 +141,11 @@ func (d *Databeacon) request(s json.RawMessage) (outputs any, failed string) {
 	if user == "" {
 		user = "anonymous"
 	}
-	d.mu.Lock()
-	d.users[user]++
-	d.mu.Unlock()
+	if method != http.MethodGet && method != http.MethodHead {
+		d.mu.Lock()
+		d.users[user]++
+		d.mu.Unlock()
+	}
 	session := ""
 	if v, ok := settings.get("Session"); ok && (v.isObject() || v.isString()) {
 		session = v.compact()

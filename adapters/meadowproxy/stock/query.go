@@ -97,7 +97,7 @@ func equals(column, text, parameter string) term {
 }
 
 // keys counts the values that a query compares with.
-func (q query) keys() (n int) {
+func (q *query) keys() (n int) {
 	for _, t := range q.terms {
 		n += max(len(t.list), 1)
 	}
@@ -303,7 +303,7 @@ func deletedColumn(e *endpoint) string {
 }
 
 // shown is what an answer tells of a statement that failed or found nothing.
-func (s statement) shown() []member {
+func (s *statement) shown() []member {
 	rebuilt := s.text
 	parameters := s.parameters
 	if parameters == nil {

@@ -4,6 +4,7 @@ package stock
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"net/http"
@@ -87,12 +88,12 @@ func (d *Databeacon) found(e *endpoint, q query) (rows, statement, *failure) {
 
 // asker is a database or a transaction.
 type asker interface {
-	Query(query string, args ...any) (*sql.Rows, error)
-	Exec(query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
 func (d *Databeacon) run(db asker, t *table, s statement) (found rows, f *failure) {
-	result, err := db.Query(d.heap(s.text), s.args...)
+	result, err := db.QueryContext(context.Background(), d.heap(s.text), s.args...)
 	if err != nil {
 		return rows{}, d.engine.other(err)
 	}
@@ -174,7 +175,7 @@ func (d *Databeacon) count(e *endpoint, q query) (answer, cost) {
 		return s.refused.answer(s.shown()...), lookUp
 	}
 	var n int64
-	if err := db.sql.QueryRow(s.text, s.args...).Scan(&n); err != nil {
+	if err := db.sql.QueryRowContext(context.Background(), s.text, s.args...).Scan(&n); err != nil {
 		return d.engine.other(err).answer(s.shown()...), lookUp
 	}
 	return done(object{{"Count", of(n)}}.json()), lists(q.keys())
@@ -211,16 +212,16 @@ func lite(e *endpoint, row object, extra []string) object {
 	id, _ := row.get(idColumn(e))
 	o := object{{"Value", of(e.table + " #" + id.text())}, {idColumn(e), id}}
 	if v, ok := row.get("UpdateDate"); ok {
-		o.set("UpdateDate", v)
+		o = o.with("UpdateDate", v)
 	}
 	for _, name := range extra {
 		if v, ok := row.get(name); ok {
-			o.set(name, v)
+			o = o.with(name, v)
 		}
 	}
 	for _, m := range row {
 		if strings.HasPrefix(m.name, "ID") || strings.HasPrefix(m.name, "GUID") {
-			o.set(m.name, m.value)
+			o = o.with(m.name, m.value)
 		}
 	}
 	return o

@@ -5,8 +5,10 @@ package stock
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // rest answers one request, and says what it would have cost.
@@ -16,7 +18,7 @@ func (d *Databeacon) rest(method, path string, body []byte) (answer, cost) {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i, raw := range parts {
 		plain, err := url.PathUnescape(raw)
-		if err != nil {
+		if err != nil || !utf8.ValidString(plain) {
 			return coded(http.StatusNotFound, "ResourceNotFound", path+" does not exist"), nothing
 		}
 		parts[i] = plain
@@ -42,7 +44,8 @@ func (d *Databeacon) rest(method, path string, body []byte) (answer, cost) {
 	return a, nothing
 }
 
-// route finds the endpoint of a path. Several can fit where a table's name ends in an s; a whole name goes first.
+// route finds the endpoint of a path. Several can fit where a table's name ends in an s; a whole name goes first. An empty part, as a
+// slash at the end makes one, fits nowhere.
 func (d *Databeacon) route(parts []string) (e *endpoint, name string, rest []string) {
 	if len(parts) < 3 {
 		return nil, "", nil
@@ -52,7 +55,7 @@ func (d *Databeacon) route(parts []string) (e *endpoint, name string, rest []str
 		if !ok {
 			continue
 		}
-		if e = d.mounts["/"+parts[0]+"/"+parts[1]+"/"+table]; e != nil {
+		if e = d.mounts["/"+parts[0]+"/"+parts[1]+"/"+table]; e != nil && !slices.Contains(parts, "") {
 			return e, suffix, parts[3:]
 		}
 	}

@@ -4,6 +4,7 @@ package stock
 // indexes over one column are reported again, and columns that are as they should be are listed as changes that were skipped.
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -105,13 +106,13 @@ func (d *Databeacon) makeTable(db *database, t describedTable) error {
 	for _, x := range t.Indexes {
 		statements = append(statements, indexStatement(t.Scope, x))
 	}
-	tx, err := db.sql.Begin()
+	tx, err := db.sql.BeginTx(context.Background(), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
 	for _, s := range statements {
-		if _, err := tx.Exec(s); err != nil {
+		if _, err := tx.ExecContext(context.Background(), s); err != nil {
 			return err
 		}
 	}
@@ -143,7 +144,7 @@ func (d *Databeacon) widen(db *database, is *table, wanted describedTable, done 
 			return f.text
 		}
 		statement := "ALTER TABLE " + quote(wanted.Scope) + " ADD COLUMN " + quote(c.Column) + " " + d.engine.declare(c, true)
-		if _, err := db.sql.Exec(statement); err != nil {
+		if _, err := db.sql.ExecContext(context.Background(), statement); err != nil {
 			return plain(err)
 		}
 		done.ColumnsAdded = append(done.ColumnsAdded, wanted.Scope+"."+c.Column)
@@ -166,7 +167,7 @@ func (d *Databeacon) widen(db *database, is *table, wanted describedTable, done 
 			return f.text
 		}
 		if !have {
-			if _, err := db.sql.Exec(indexStatement(wanted.Scope, x)); err != nil {
+			if _, err := db.sql.ExecContext(context.Background(), indexStatement(wanted.Scope, x)); err != nil {
 				return plain(err)
 			}
 		}

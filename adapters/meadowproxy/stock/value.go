@@ -33,15 +33,15 @@ func (o object) get(name string) (value, bool) {
 	return value{}, false
 }
 
-// set replaces a member or adds it at the end.
-func (o *object) set(name string, v value) {
-	for i := range *o {
-		if (*o)[i].name == name {
-			(*o)[i].value = v
-			return
+// with is the object with a member replaced or added at the end.
+func (o object) with(name string, v value) object {
+	for i := range o {
+		if o[i].name == name {
+			o[i].value = v
+			return o
 		}
 	}
-	*o = append(*o, member{name, v})
+	return append(o, member{name, v})
 }
 
 func (o object) json() json.RawMessage {

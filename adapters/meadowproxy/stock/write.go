@@ -3,9 +3,11 @@ package stock
 // The routes that write. Bulk calls do one row after the other: a row that is refused stops none of the others.
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -74,6 +76,9 @@ func (d *Databeacon) createMany(e *endpoint, body value) (answer, cost) {
 		return fail(http.StatusInternalServerError, "Bulk record create failure - a valid array of records to create is required.").answer(), nothing
 	}
 	return d.bulk(e, body, createdRow, func(tx asker, t *table, record value) (row object, f *failure) {
+		if !record.isObject() {
+			return nil, fail(http.StatusInternalServerError, "No record submitted")
+		}
 		if row, f = d.create(tx, e, t, record.members()); f != nil {
 			row = record.members()
 		}
@@ -91,7 +96,7 @@ func (d *Databeacon) bulk(e *endpoint, body value, good cost, do func(asker, *ta
 		}
 		return done(array(items)), took
 	}
-	tx, err := db.sql.Begin()
+	tx, err := db.sql.BeginTx(context.Background(), nil)
 	if err != nil {
 		return d.engine.other(err).answer(), took
 	}
@@ -116,16 +121,14 @@ func (d *Databeacon) refused(row object, f *failure) json.RawMessage {
 	if d.options.Explained {
 		shape = f.explained()
 	}
-	o := append(object{}, row...)
-	o.set("Error", value{raw: shape.json()})
-	return o.json()
+	return row.with("Error", value{raw: shape.json()}).json()
 }
 
 // create inserts a record over the endpoint's defaults and reads it back.
 func (d *Databeacon) create(db asker, e *endpoint, t *table, record object) (object, *failure) {
 	merged := defaults(e)
 	for _, m := range record {
-		merged.set(m.name, m.value)
+		merged = merged.with(m.name, m.value)
 	}
 	for _, m := range merged {
 		if t.column(m.name) == nil {
@@ -203,10 +206,10 @@ func (d *Databeacon) insert(db asker, t *table, names []string, row map[string]a
 	for _, name := range names {
 		columns, places, args = append(columns, quote(name)), append(places, "?"), append(args, row[name])
 	}
-	result, err := db.Exec("INSERT INTO "+quote(t.name)+" ("+strings.Join(columns, ", ")+") VALUES ("+strings.Join(places, ", ")+")", args...)
+	result, err := db.ExecContext(context.Background(), "INSERT INTO "+quote(t.name)+" ("+strings.Join(columns, ", ")+") VALUES ("+strings.Join(places, ", ")+")", args...)
 	if err != nil {
 		if d.options.Manner == MySQL {
-			_, _ = db.Exec("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = ?", t.name) // a refused row uses up an identity
+			_, _ = db.ExecContext(context.Background(), "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = ?", t.name) // a refused row uses up an identity
 		}
 		return nil, d.translate(err, t, row)
 	}
@@ -222,10 +225,10 @@ func (d *Databeacon) insert(db asker, t *table, names []string, row map[string]a
 
 // next takes an identity from a sequence, which a refused row does not give back.
 func (d *Databeacon) next(db asker, t *table) (n int64, err error) {
-	if _, err = db.Exec("CREATE TABLE IF NOT EXISTS " + sequences + " (name TEXT PRIMARY KEY, last INTEGER NOT NULL)"); err != nil {
+	if _, err = db.ExecContext(context.Background(), "CREATE TABLE IF NOT EXISTS " + sequences + " (name TEXT PRIMARY KEY, last INTEGER NOT NULL)"); err != nil {
 		return 0, err
 	}
-	result, err := db.Query("INSERT INTO "+sequences+" VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET last = last + 1 RETURNING last", t.name)
+	result, err := db.QueryContext(context.Background(), "INSERT INTO "+sequences+" VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET last = last + 1 RETURNING last", t.name)
 	if err != nil {
 		return 0, err
 	}
@@ -266,7 +269,7 @@ func (d *Databeacon) update1(e *endpoint, body value) (answer, cost) {
 	case f == nil:
 		return done(row.json()), single
 	case f.code != "" && t.column("UpdateDate") != nil:
-		record.set("UpdateDate", of(false))
+		record = record.with("UpdateDate", of(false))
 	}
 	return f.answer(member{"Record", value{raw: record.json()}}), single
 }
@@ -304,7 +307,7 @@ func (d *Databeacon) update(db asker, e *endpoint, t *table, record object) (obj
 	switch {
 	case !given:
 		return nil, fail(http.StatusInternalServerError, "Automated update missing default identifier")
-	case leading(id.text()) < 1:
+	case belowOne(id):
 		return nil, fail(http.StatusBadRequest, "Record update failure - a valid record ID is required in the passed-in record.")
 	}
 	before, f := d.current(db, e, t, record)
@@ -351,6 +354,15 @@ func (d *Databeacon) update(db asker, e *endpoint, t *table, record object) (obj
 	return after, f
 }
 
+// belowOne is JavaScript's v < 1, which is false for what is no number.
+func belowOne(v value) bool {
+	if v.isNull() || v.isBool() && !v.truth() {
+		return true
+	}
+	f, err := strconv.ParseFloat(strings.TrimSpace(v.text()), 64)
+	return err == nil && f < 1
+}
+
 // set changes one row. In a Postgres table it then lies at the end.
 func (d *Databeacon) set(db asker, t *table, sets []string, args []any, id string) *failure {
 	if d.options.Manner == Postgres {
@@ -359,7 +371,7 @@ func (d *Databeacon) set(db asker, t *table, sets []string, args []any, id strin
 	if len(sets) == 0 {
 		return fail(http.StatusInternalServerError, "No record updated.")
 	}
-	_, err := db.Exec("UPDATE "+quote(t.name)+" SET "+strings.Join(sets, ", ")+" WHERE "+quote(t.id.name)+" = ?", append(args, leading(id))...)
+	_, err := db.ExecContext(context.Background(), "UPDATE "+quote(t.name)+" SET "+strings.Join(sets, ", ")+" WHERE "+quote(t.id.name)+" = ?", append(args, leading(id))...)
 	if err != nil {
 		row := map[string]any{}
 		for i, s := range sets[:len(args)] {
