@@ -1,0 +1,133 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"holdfast/ports"
+)
+
+// Item gives one work item; see ports.ItemReader.
+func (b *Backend) Item(ctx context.Context, key string) (ports.Row, error) {
+	return b.one(ctx, items, key)
+}
+
+// one reads a record by its key.
+func (b *Backend) one(ctx context.Context, l *layout, key string) (ports.Row, error) {
+	op := "postgres: read " + string(l.table.Kind)
+	d, err := b.open(ctx)
+	if err != nil {
+		return ports.Row{}, err
+	}
+	found := false
+	var row ports.Row
+	if holdable(key) {
+		row, err = view(ctx, d, op, func(ctx context.Context, r *reading) (row ports.Row, err error) {
+			err = r.query(ctx, `SELECT `+l.list+` FROM "`+l.table.Name+`" WHERE "`+l.table.Key+`" = $1 AND "Deleted" = 0`, func(values []any) error {
+				found = true
+				row, err = l.restore(values, false)
+				return err
+			}, key)
+			return row, err
+		})
+	}
+	if err == nil && !found {
+		err = ports.Errorf(ports.NotFound, op, "there is none with this key")
+	}
+	return row, err
+}
+
+// Items lists work items; see ports.ItemReader.
+func (b *Backend) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, error) {
+	const op = "postgres: list work items"
+	d, err := b.open(ctx)
+	if err != nil {
+		return ports.Page{}, err
+	}
+	list := itemList(&q)
+	return view(ctx, d, op, func(ctx context.Context, r *reading) (ports.Page, error) {
+		if q.OrderBy != "" {
+			return list.sorted(ctx, r, &q)
+		}
+		return list.fill(ctx, r, newPager(q.Limit), !q.Bodies, b.searchLimit)
+	})
+}
+
+// itemList says which index a list of items goes along, and what must be tested row by row.
+func itemList(q *ports.ItemQuery) *listing {
+	f := &q.Filter
+	l := &listing{layout: items, sort: "EnqueuedKey", key: "WorkItemHash", desc: q.Desc, after: q.After, from: f.From, to: f.To}
+	tests := []struct{ column, value string }{
+		{"Capability", f.Capability}, {"Action", f.Action}, {"RunHash", f.RunHash},
+		{"OperationHash", f.OperationHash}, {"AffinityKey", f.AffinityKey},
+	}
+	switch {
+	case f.RunID != "":
+		l.along("RunID", f.RunID)
+		tests = append(tests, struct{ column, value string }{"AssignedBeaconID", f.AssignedBeaconID})
+		l.test("Status", f.Status...)
+	case f.AssignedBeaconID != "":
+		l.along("AssignedBeaconID", f.AssignedBeaconID)
+		l.test("Status", f.Status...)
+	case len(f.Status) > 0 && len(f.Status) <= maxBranches:
+		l.along("Status", f.Status...)
+	default:
+		l.test("Status", f.Status...)
+	}
+	for _, t := range tests {
+		if t.value != "" {
+			l.test(t.column, t.value)
+		}
+	}
+	if f.ErrorText != "" {
+		l.testPart("LastError", f.ErrorText)
+	}
+	return l
+}
+
+// sorted gives one page in the order of any column, without a cursor: the column's values may change while one pages. What
+// is sorted is the column and where the rows are, so that it needs little memory.
+func (l *listing) sorted(ctx context.Context, r *reading, q *ports.ItemQuery) (ports.Page, error) {
+	t := l.layout.table
+	if !slices.ContainsFunc(tableColumns(t), func(c ports.Column) bool { return c.Name == q.OrderBy }) {
+		return ports.Page{}, ports.InField(ports.Invalid, "OrderBy", "%q is no column of %s", q.OrderBy, t.Name)
+	}
+	p := newPager(q.Limit)
+	if l.none {
+		return p.page, nil
+	}
+	column := q.OrderBy
+	if column == "EnqueuedAt" {
+		column = l.sort // the same instants, in a form that sorts
+	}
+	l.after = nil
+	m := &marks{}
+	where := append(l.window(m), `"Deleted" = 0`)
+	if l.column != "" {
+		where = append(where, `"`+l.column+`" = ANY(`+m.of(l.values)+`::text[])`)
+	}
+	for _, t := range l.tests {
+		where = append(where, t.before+m.of(t.arg)+t.behind)
+	}
+	direction, empty := " ASC", " NULLS FIRST"
+	if q.Desc {
+		direction, empty = " DESC", " NULLS LAST"
+	}
+	text := `SELECT "` + l.layout.id + `", ` + l.layout.texts(!q.Bodies) + ` FROM "` + t.Name + `" WHERE ` + strings.Join(where, " AND ") +
+		` ORDER BY "` + column + `"` + direction + empty + `, "` + l.key + `"` + direction + ` LIMIT ` + strconv.Itoa(p.limit)
+	var hits []hit
+	err := r.query(ctx, text, func(row []any) error {
+		h := hit{layout: l.layout}
+		h.id, _ = row[0].(int64)
+		h.size, _ = row[1].(int64)
+		hits = append(hits, h)
+		return nil
+	}, m.args...)
+	if err == nil {
+		_, err = l.take(ctx, r, p, hits, !q.Bodies)
+	}
+	p.page.Next = nil
+	return p.page, err
+}

@@ -1,0 +1,239 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast/ports"
+)
+
+// listing is a keyset list of a table. The index that begins with column, sort and key gives its rows in order, one branch for
+// each value of the column; tests are what no index can answer.
+type listing struct {
+	layout *layout
+	sort   string // the first column of the order
+	key    string // the second: the natural key
+	desc   bool
+	after  *ports.Cursor
+	from   string // sort at or after, "" for any
+	to     string // sort before, "" for any
+
+	column string   // leads the index; "" when sort does
+	values []string // of column, one branch each
+	tests  []test
+	whole  []whole
+	none   bool // a filter has a text that no row can have
+}
+
+// test is a condition on one column, around the mark of its argument.
+type test struct {
+	before, behind string
+	arg            any
+}
+
+// whole is a text so long that its column may show only its beginning; the record itself decides.
+type whole struct {
+	column string
+	values []string
+}
+
+// maxBranches is how many values of a filter are merged along an index; more are tested row by row.
+const maxBranches = 16
+
+// along has the list go along the index that a column leads.
+func (l *listing) along(column string, values ...string) {
+	l.column, l.values = column, l.texts(column, values)
+}
+
+// texts gives the different texts that a column shows for some values.
+func (l *listing) texts(column string, values []string) (shows []string) {
+	long := false
+	indexed := l.layout.short&(1<<l.layout.table.Member(column)) != 0
+	for _, v := range values {
+		if !holdable(v) {
+			continue
+		}
+		if indexed {
+			long = long || len(v) > shortBytes-utf8Max
+			v = shown(v)
+		}
+		if !slices.Contains(shows, v) {
+			shows = append(shows, v)
+		}
+	}
+	if long {
+		l.whole = append(l.whole, whole{column, values})
+	}
+	l.none = l.none || len(shows) == 0
+	return shows
+}
+
+// utf8Max is how many bytes a character has at most; a text may be cut so much earlier.
+const utf8Max = 4
+
+// test asks for any of some values of a column.
+func (l *listing) test(column string, values ...string) {
+	if len(values) > 0 {
+		l.tests = append(l.tests, test{`"` + column + `" = ANY(`, `::text[])`, l.texts(column, values)})
+	}
+}
+
+// testPart asks for a text in a column.
+func (l *listing) testPart(column, part string) {
+	l.none = l.none || !holdable(part)
+	l.tests = append(l.tests, test{`strpos("` + column + `", `, `) > 0`, part})
+}
+
+// window gives the conditions on the order.
+func (l *listing) window(m *marks) (conditions []string) {
+	if l.from != "" {
+		conditions = append(conditions, `"`+l.sort+`" >= `+m.of(bound(l.from)))
+	}
+	if l.to != "" {
+		conditions = append(conditions, `"`+l.sort+`" < `+m.of(bound(l.to)))
+	}
+	if l.after != nil {
+		than := ">"
+		if l.desc {
+			than = "<"
+		}
+		conditions = append(conditions, `("`+l.sort+`", "`+l.key+`") `+than+` (`+m.of(bound(l.after.Sort))+`, `+m.of(bound(l.after.Key))+`)`)
+	}
+	return conditions
+}
+
+// sql gives the query for up to want hits among the next few rows of the list, and for the last of those rows, hit or not. Limits
+// stand in the text: what is planned for any limit may not be planned for a small one.
+func (l *listing) sql(few, want int, lean bool) (text string, args []any) {
+	m := &marks{}
+	tested := "true"
+	if len(l.tests) > 0 {
+		var all []string
+		for _, t := range l.tests {
+			all = append(all, t.before+m.of(t.arg)+t.behind)
+		}
+		tested = "coalesce(" + strings.Join(all, " AND ") + ", false)"
+	}
+	direction := " ASC"
+	if l.desc {
+		direction = " DESC"
+	}
+	columns := `"` + l.sort + `" AS s, "` + l.key + `" AS k, "` + l.layout.id + `" AS id, ` + l.layout.texts(lean) + ` AS size, ` + tested + ` AS hit`
+	window := strings.Join(append(l.window(m), `"Deleted" = 0`), " AND ")
+	var branches []string
+	for i := range max(1, len(l.values)) {
+		where := window
+		if l.column != "" {
+			where = `"` + l.column + `" = ` + m.of(l.values[i]) + ` AND ` + where
+		}
+		branches = append(branches, `(SELECT `+columns+` FROM "`+l.layout.table.Name+`" WHERE `+where+
+			` ORDER BY "`+l.sort+`"`+direction+`, "`+l.key+`"`+direction+` LIMIT `+strconv.Itoa(few)+`)`)
+	}
+	text = strings.Join(branches, " UNION ALL ")
+	if len(branches) > 1 {
+		text += ` ORDER BY s` + direction + `, k` + direction + ` LIMIT ` + strconv.Itoa(few)
+	}
+	if tested == "true" {
+		return `SELECT s, k, id, size, hit, 0::bigint FROM (` + text + `) AS seen`, m.args
+	}
+	return `SELECT s, k, id, size, hit, n FROM (SELECT *, row_number() OVER () AS n FROM (` + text + `) AS seen) AS numbered WHERE hit OR n = ` +
+		strconv.Itoa(few) + ` ORDER BY n LIMIT ` + strconv.Itoa(want), m.args
+}
+
+const (
+	firstLook = 256   // rows that a search looks at in its first step
+	maxLook   = 32768 // and in any later one
+)
+
+// fill fills a page along the list. Where rows must be tested it looks at them for a bounded time, and then says how far it came.
+func (l *listing) fill(ctx context.Context, r *reading, p *pager, lean bool, limit time.Duration) (ports.Page, error) {
+	searching := len(l.tests)+len(l.whole) > 0
+	until := time.Now().Add(limit)
+	for look := firstLook; !l.none; look = min(2*look, maxLook) {
+		few, want := p.limit+1, p.limit+1
+		if len(l.tests) > 0 {
+			few = look
+		}
+		hits, last, end, err := l.find(ctx, r, few, want, lean)
+		if err != nil {
+			return ports.Page{}, err
+		}
+		full, err := l.take(ctx, r, p, hits, lean)
+		if err != nil || full || end {
+			return p.page, err
+		}
+		p.last, l.after = last, &last
+		if searching && time.Now().After(until) {
+			p.stop()
+			p.page.Partial = true
+			return p.page, nil
+		}
+	}
+	return p.page, nil
+}
+
+// find looks at the next few rows. last is the last of them, end says that there are no more.
+func (l *listing) find(ctx context.Context, r *reading, few, want int, lean bool) (hits []hit, last ports.Cursor, end bool, err error) {
+	text, args := l.sql(few, want, lean)
+	rows, end := 0, true
+	err = r.query(ctx, text, func(row []any) error {
+		rows++
+		last.Sort, _ = row[0].(string)
+		last.Key, _ = row[1].(string)
+		h := hit{at: last, layout: l.layout}
+		h.id, _ = row[2].(int64)
+		h.size, _ = row[3].(int64)
+		if matches, _ := row[4].(bool); matches {
+			hits = append(hits, h)
+		}
+		if n, _ := row[5].(int64); n == int64(few) {
+			end = false
+		}
+		return nil
+	}, args...)
+	return hits, last, end && rows < want, err
+}
+
+// take adds the rows of hits to a page, as many as fit.
+func (l *listing) take(ctx context.Context, r *reading, p *pager, hits []hit, lean bool) (full bool, err error) {
+	for len(hits) > 0 {
+		n := fit(hits, p.bytes)
+		rows, err := r.fetch(ctx, hits[:n], lean)
+		exact := rows
+		if err == nil && lean && len(l.whole) > 0 {
+			exact, err = r.fetch(ctx, hits[:n], false)
+		}
+		if err != nil {
+			return false, err
+		}
+		for i := range rows {
+			if l.exactly(&exact[i]) && p.add(rows[i], hits[i].at) {
+				return true, nil
+			}
+		}
+		hits = hits[n:]
+	}
+	return false, nil
+}
+
+// exactly says whether a row has the long texts that were asked for.
+func (l *listing) exactly(row *ports.Row) bool {
+	for _, w := range l.whole {
+		record, err := ports.ParseRecord(l.layout.table, row.Body)
+		if err != nil {
+			return false
+		}
+		at := l.layout.table.Member(w.column)
+		if record.Cols[at] == nil {
+			return false
+		}
+		value, _ := l.layout.table.Members[at].Project(record.Cols[at])
+		if text, _ := value.(string); !slices.Contains(w.values, text) {
+			return false
+		}
+	}
+	return true
+}
