@@ -2,6 +2,8 @@ package stock
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -99,4 +101,86 @@ type said struct {
 func call(t *testing.T, d *Databeacon, method, path, body string) said {
 	t.Helper()
 	return must[said](t, d, "MeadowProxy", "Request", settings{"Method": method, "Path": path, "Body": body})
+}
+
+// store is a databeacon with the tables of version 1, where MySQL can hold them, and the base of its endpoints.
+func store(t *testing.T, o Options) (d *Databeacon, base string) {
+	t.Helper()
+	d = open(t, o)
+	id := connect(t, d, "UV Store")
+	if o.Manner == MySQL {
+		must[any](t, d, "DataBeaconSchema", "EnsureSchema", settings{"IDBeaconConnection": id, "SchemaJSON": narrow(t)})
+		enable(t, d, id, "UVQueueWorkItem", "UVQueueWorkItemEvent", "UVQueueWorkItemAttempt", "UVManifest")
+	} else {
+		bootstrap(t, d, id)
+	}
+	return d, "/1.0/uv-store/"
+}
+
+// narrow is the recorded descriptor with no text wider than MySQL takes.
+func narrow(t *testing.T) json.RawMessage {
+	t.Helper()
+	text := string(version1(t))
+	for _, size := range []string{`"512"`, `"500"`, `"1024"`} {
+		text = strings.ReplaceAll(text, `"Size":`+size, `"Size":"255"`)
+	}
+	return json.RawMessage(text)
+}
+
+var manners = []Manner{SQLite, Postgres, MySQL}
+
+// each runs a test in every manner.
+func each(t *testing.T, f func(t *testing.T, m Manner, d *Databeacon, base string)) {
+	t.Helper()
+	for _, m := range manners {
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			d, base := store(t, Options{Manner: m, Strict: true})
+			f(t, m, d, base)
+		})
+	}
+}
+
+// post stores a row that has to be taken, and gives it.
+func post(t *testing.T, d *Databeacon, path, body string) map[string]any {
+	t.Helper()
+	a := call(t, d, "POST", path, body)
+	if a.Status != 200 {
+		t.Fatalf("%s %s: %d %s", path, body, a.Status, a.Body)
+	}
+	return decode[map[string]any](t, a.Body)
+}
+
+func decode[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return v
+}
+
+// column lists one column of a list.
+func column1(t *testing.T, d *Databeacon, path, column string) (values []string) {
+	t.Helper()
+	a := call(t, d, "GET", path, "")
+	if a.Status != 200 {
+		t.Fatalf("%s: %d %s", path, a.Status, a.Body)
+	}
+	for _, row := range decode[[]map[string]any](t, a.Body) {
+		values = append(values, fmt.Sprint(row[column]))
+	}
+	return values
+}
+
+// want is a status with a text that the body has to contain.
+type want struct {
+	status int
+	text   string
+}
+
+func (w want) check(t *testing.T, what string, a said) {
+	t.Helper()
+	if a.Status != w.status || !strings.Contains(a.Body, w.text) {
+		t.Errorf("%s: %d %.400s, want %d with %s", what, a.Status, a.Body, w.status, w.text)
+	}
 }

@@ -225,7 +225,7 @@ func (d *Databeacon) insert(db asker, t *table, names []string, row map[string]a
 
 // next takes an identity from a sequence, which a refused row does not give back.
 func (d *Databeacon) next(db asker, t *table) (n int64, err error) {
-	if _, err = db.ExecContext(context.Background(), "CREATE TABLE IF NOT EXISTS " + sequences + " (name TEXT PRIMARY KEY, last INTEGER NOT NULL)"); err != nil {
+	if _, err = db.ExecContext(context.Background(), "CREATE TABLE IF NOT EXISTS "+sequences+" (name TEXT PRIMARY KEY, last INTEGER NOT NULL)"); err != nil {
 		return 0, err
 	}
 	result, err := db.QueryContext(context.Background(), "INSERT INTO "+sequences+" VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET last = last + 1 RETURNING last", t.name)
