@@ -29,6 +29,7 @@ func build() (binary string, err error) {
 	root := filepath.Dir(strings.TrimSpace(string(mod)))
 	for out, pkg := range map[string]string{
 		"holdfast": "./cmd/host", "plugins/" + sqlitePlugin: "./plugins/sqlite", "plugins/holdfast-backend-beacon": "./plugins/beacon",
+		"plugins/holdfast-backend-postgres": "./plugins/postgres",
 	} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, out), pkg)
 		cmd.Dir = root

@@ -2,9 +2,12 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
+	"holdfast/adapters/postgres"
 	"holdfast/adapters/sqlite"
+	"holdfast/internal/pgtest"
 	"holdfast/ports"
 )
 
@@ -16,6 +19,15 @@ var stores = map[string]func(t *testing.T) ports.LocalStore{
 		t.Cleanup(func() { _ = s.Close() })
 		err := s.Configure(t.Context(), ports.Configuration{Name: "local", DataDir: t.TempDir(), Options: json.RawMessage(`{"path":"history.db"}`)})
 		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	},
+	"postgres": func(t *testing.T) ports.LocalStore {
+		s := postgres.New()
+		dsn := pgtest.Shared(t).Database(t)
+		t.Cleanup(func() { _ = s.Close() })
+		if err := s.Configure(t.Context(), ports.Configuration{Name: "local", Options: fmt.Appendf(nil, `{"dsn":%q}`, dsn)}); err != nil {
 			t.Fatal(err)
 		}
 		return s

@@ -1,0 +1,112 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"holdfast/internal/e2e"
+	"holdfast/internal/pgtest"
+)
+
+// inPostgres is a host with backends, of which those of kind postgres are in a database of the test's own.
+func inPostgres(t *testing.T, config string) *e2e.Host {
+	t.Helper()
+	return e2e.StartWith(t, e2e.Setup{Config: config, Env: []string{"TEST_DSN=" + pgtest.Shared(t).Database(t)}})
+}
+
+func TestTheRecordedStreamIsTheSameHistoryInPostgres(t *testing.T) {
+	t.Parallel()
+	host := inPostgres(t, `
+backend "postgres" "local" {
+  local = true
+  dsn   = env("TEST_DSN")
+}`)
+	client := host.Client()
+	defer client.Close()
+	for pass := range 2 { // the second time adds nothing
+		ingest(t, host)
+		client.Settle(t)
+		if got, want := client.Counts(t), recorded(t).model.Counts(); got != want {
+			t.Errorf("pass %d gives %+v, want %+v", pass+1, got, want)
+		}
+	}
+	e2e.Compare(t, client, recorded(t).model)
+}
+
+func TestEveryLineOfTheRecordedStreamIsAnsweredFromPostgresAsTheModelSays(t *testing.T) {
+	t.Parallel()
+	host := inPostgres(t, `
+backend "postgres" "local" {
+  local = true
+  dsn   = env("TEST_DSN")
+}`)
+	client := host.Client()
+	defer client.Close()
+	recorded(t).checkAnswers(t, client)
+}
+
+func TestTheRecordedStreamIsBehindAPostgresThatFollows(t *testing.T) {
+	t.Parallel()
+	host := inPostgres(t, `
+route = ["mirror", "local"]
+backend "sqlite" "local" {
+  local = true
+}
+backend "postgres" "mirror" {
+  dsn = env("TEST_DSN")
+}`)
+	client := host.Client()
+	defer client.Close()
+	for range 2 {
+		ingest(t, host)
+		host.AwaitEqual(t)
+		host.Verify(t, "local", "mirror")
+	}
+	client.Answered()
+	e2e.Compare(t, client, recorded(t).model)
+	if by := client.Answered(); by["mirror"] == 0 || len(by) != 1 {
+		t.Errorf("reads are answered by %v, want the mirror alone", by)
+	}
+}
+
+func TestTheRecordedStreamIsTheSameHistoryAfterACopyIntoPostgres(t *testing.T) {
+	t.Parallel()
+	source := e2e.Start(t)
+	ingest(t, source)
+	old := source.Client()
+	defer old.Close()
+	old.Settle(t)
+	source.Stop(t)
+	from := filepath.Join(t.TempDir(), "old.db")
+	for _, suffix := range []string{"", "-wal"} {
+		if text, err := os.ReadFile(source.File("local") + suffix); err == nil {
+			if err := os.WriteFile(from+suffix, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	host := e2e.StartWith(t, e2e.Setup{Env: []string{"TEST_DSN=" + pgtest.Shared(t).Database(t), "TEST_OLD=" + from}, Config: `
+route = ["copied", "local"]
+backend "sqlite" "local" {
+  local = true
+}
+backend "sqlite" "old" {
+  path = env("TEST_OLD")
+}
+backend "postgres" "copied" {
+  dsn = env("TEST_DSN")
+}`})
+	host.AwaitCopied(t)
+	if out, code := host.Run(t, "copy", "--from", "old", "--to", "copied"); code != 0 {
+		t.Fatalf("copy ends with %d: %s", code, out)
+	}
+	host.Verify(t, "old", "copied")
+	client := host.Client()
+	defer client.Close()
+	e2e.Compare(t, client, recorded(t).model)
+	if by := client.Answered(); by["copied"] == 0 {
+		t.Errorf("reads are answered by %v, want the copy", by)
+	}
+}
