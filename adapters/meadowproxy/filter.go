@@ -107,6 +107,11 @@ func (f *filter) numbers(column string, values []int64) {
 	f.raw("FBL~" + column + "~INN~" + strings.Join(list, ","))
 }
 
+// beyond asks for a larger number.
+func (f *filter) beyond(column string, n int64) {
+	f.add("FBV", column, "GT", strconv.FormatInt(n, 10))
+}
+
 // deletedToo shows the deleted rows as well: the interface hides them unless a filter names the column.
 func (f *filter) deletedToo() { f.raw("FBV~Deleted~GE~0") }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"holdfast/ports"
 )
@@ -87,65 +86,6 @@ func lastError(r *ports.Record) string {
 	v, _ := r.Table.Members[at].Project(r.Cols[at])
 	text, _ := v.(string)
 	return text
-}
-
-// sorted gives one page in the order of any column, which the engine makes: there is no cursor, the column's values may change while
-// one pages.
-func (w *way) sorted(ctx context.Context, list *listing, q *ports.ItemQuery) (ports.Page, error) {
-	l, column := list.layout, q.OrderBy
-	known := slices.ContainsFunc(slices.Concat(l.table.Engine, l.table.Members, l.table.Ours), func(c ports.Column) bool { return c.Name == column })
-	if !known {
-		return ports.Page{}, ports.InField(ports.Invalid, "OrderBy", "%q is no column of %s", column, l.table.Name)
-	}
-	if column == "EnqueuedAt" {
-		column = l.sort // the same instants, in a form that sorts
-	}
-	if _, there := w.column(l.table.Name, column); !there && w.columns[l.table.Name] != nil {
-		return ports.Page{}, ports.Errorf(ports.Unimplemented, opRead, "the databeacon's table has no column %s", column)
-	}
-	list.after = nil
-	p := newPager(q.Limit)
-	some, begin, until := firstRows(l, list.lean, p.limit), 0, time.Now().Add(searching)
-	for {
-		a := ask{class: ports.ClassRead, layout: l, columns: list.keys(), begin: begin, limit: min(asked, p.limit+beyond)}
-		list.narrow(&a.filter)
-		if list.from != "" {
-			a.filter.from(l.sort, list.from)
-		}
-		if list.to != "" {
-			a.filter.before(l.sort, list.to)
-		}
-		a.filter.by(q.Desc, column, l.natural)
-		a.filter.by(q.Desc, l.identity)
-		candidates, err := w.rows(ctx, &a)
-		if err != nil {
-			return ports.Page{}, err
-		}
-		ended := len(candidates) < a.limit
-		begin += len(candidates)
-		for len(candidates) > 0 {
-			n := min(some, len(candidates))
-			rows, err := w.fetch(ctx, l, candidates[:n], list.lean)
-			if err != nil {
-				return ports.Page{}, err
-			}
-			candidates = candidates[n:]
-			for _, s := range rows {
-				if !list.wants(s) {
-					continue
-				}
-				if full, err := list.take(p, s); full || err != nil {
-					p.page.Next = nil
-					return p.page, err
-				}
-			}
-			some = p.moreRows(some)
-		}
-		if late := time.Now().After(until); ended || late {
-			p.page.Partial = late && !ended
-			return p.page, nil
-		}
-	}
 }
 
 // manifests lists manifests; see ports.ManifestReader.
