@@ -147,3 +147,20 @@ func TestWhatNoEngineCanKeepIsRefusedWithTheReason(t *testing.T) {
 		b.has("before what was refused", good)
 	})
 }
+
+func TestACharacterThatWasLostOnTheWayIsTold(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, b *behind) {
+		whole := b.row(ports.KindItem, "whole", 1, `"LastError":"an odd one \ufffd`+"\ufffd"+`","Result":{"a":"`+"\ufffd"+`"},"Other":"`+"\ufffd"+`"`)
+		hurt := b.row(ports.KindItem, "hurt", 1, `"LastError":"Grüße"`)
+		b.put(whole, hurt)
+		b.has("with U+FFFD of its own", whole, hurt)
+		if _, err := b.d.Database(b.id).Exec(`UPDATE UVQueueWorkItem SET LastError = ? WHERE WorkItemHash = 'hurt'`, "Gr\ufffd\ufffd\u00dfe"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.w.item(t.Context(), "hurt"); ports.CodeOf(err) != ports.Unavailable {
+			t.Errorf("a text that has lost a character reads as %v", err)
+		}
+		b.has("beside it", whole)
+	})
+}

@@ -30,11 +30,7 @@ const (
 
 // part has a text stored in parts, and gives what stands in its column instead.
 func (w *way) part(s *sent, row *ports.Row, c *ports.Column, text string, room int) []byte {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%d\x00%s\x00%s\x00%d\x00", row.Kind, row.Key, row.GUID, row.Number, c.Name, row.Change.Host, row.Change.Seq)
-	h.Write([]byte(text))
-	name := hex.EncodeToString(h.Sum(nil))[:40]
-	n := 0
+	name, n := partName(row, c.Name, text), 0
 	for rest := text; rest != ""; n++ {
 		piece := cutAt(rest, partRoom)
 		s.parts = append(s.parts, part{partKey(name, n), piece})
@@ -45,6 +41,13 @@ func (w *way) part(s *sent, row *ports.Row, c *ports.Column, text string, room i
 		return ports.AppendQuoted(nil, cutAt(text, room)) // what people see of it
 	}
 	return ports.AppendQuoted(nil, fmt.Sprintf(`{"$parts":"in %s under %s%s/, %d of them"}`, ownTable, partPrefix, name, n))
+}
+
+// partName is the name of a text: no other state of the row has it, and no other text.
+func partName(row *ports.Row, column, text string) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%d\x00%s\x00%s\x00%d\x00%s", row.Kind, row.Key, row.GUID, row.Number, column, row.Change.Host, row.Change.Seq, text)
+	return hex.EncodeToString(h.Sum(nil))[:40]
 }
 
 func partKey(name string, n int) string { return partPrefix + name + "/" + strconv.Itoa(n) }

@@ -1,6 +1,7 @@
 package meadowproxy
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 //	$raw    also what the engine does not give back
 //	$ours   our own columns that do not fit theirs, by name, and the Key and GUID where the column has another form of it
 //	$parts  texts that are too large for their column: the name under which UVHoldfast has their parts, and how many
+//	$odd    how many U+FFFD a column has, where it has any: a databeacon makes some of the characters that it cuts in two
 
 // sent is a row as it is sent, but for the column that names it, whose form is chosen when it is written.
 type sent struct {
@@ -28,6 +30,7 @@ type extra struct {
 	raw    []byte
 	ours   []byte
 	parts  []byte
+	odd    []byte
 	others []byte // members that have no column
 }
 
@@ -49,7 +52,7 @@ func (x *extra) text() string {
 	for _, m := range []struct {
 		name string
 		list []byte
-	}{{"$raw", x.raw}, {"$ours", x.ours}, {"$parts", x.parts}} {
+	}{{"$raw", x.raw}, {"$ours", x.ours}, {"$parts", x.parts}, {"$odd", x.odd}} {
 		if m.list != nil {
 			dst = appendMember(dst, m.name, append(m.list[:len(m.list):len(m.list)], '}'))
 		}
@@ -66,6 +69,21 @@ func (x *extra) text() string {
 		return ""
 	}
 	return string(append(dst, '}'))
+}
+
+// replacement is what stands where a character was lost.
+var replacement = []byte("\ufffd")
+
+// whole is the text with how many U+FFFD it has itself.
+func (x *extra) whole() string {
+	text := x.text()
+	n := strings.Count(text, string(replacement))
+	if n == 0 {
+		return text
+	}
+	counted := *x
+	counted.odd = appendMember(x.odd[:len(x.odd):len(x.odd)], "Extra", strconv.AppendInt(nil, int64(n), 10))
+	return counted.text()
 }
 
 // project makes what is sent of a row.
@@ -144,10 +162,13 @@ func (w *way) send(s *sent, row *ports.Row, c *ports.Column, value any, naming b
 		return exact
 	}
 	if whole, ok := value.(string); ok && (c.Type == ports.Opaque || c.Size == 0) {
-		if _, bytes := at.room(w.engine); bytes > 0 && len(whole) > bytes {
-			text = w.part(s, row, c, whole, bytes)
+		if _, room := at.room(w.engine); room > 0 && len(whole) > room {
+			text = w.part(s, row, c, whole, room)
 			exact = true
 		}
+	}
+	if n := bytes.Count(text, replacement); n > 0 {
+		s.extra.odd = appendMember(s.extra.odd, c.Name, strconv.AppendInt(nil, int64(n), 10))
 	}
 	if len(s.members) > 0 {
 		s.members = append(s.members, ',')
@@ -179,12 +200,12 @@ func (w *way) body(l *layout, row *ports.Row, s *sent, form string, id int64) (b
 		name(l.table.Key, w.forms(l.table.Name, l.table.Key, row.Key)[0], row.Key, "Key")
 	}
 	body = append(body, s.members...)
-	text, parts := x.text(), s.parts
+	text, parts := x.whole(), s.parts
 	if at, ok := w.column(l.table.Name, "Extra"); ok {
-		if _, bytes := at.room(w.engine); bytes > 0 && len(text) > bytes {
+		if _, room := at.room(w.engine); room > 0 && len(text) > room {
 			large := sent{extra: extra{ours: x.ours, parts: x.parts[:len(x.parts):len(x.parts)]}}
-			w.part(&large, row, &ports.Column{Name: "Extra"}, text, bytes)
-			text, parts = large.extra.text(), append(parts[:len(parts):len(parts)], large.parts...)
+			w.part(&large, row, &ports.Column{Name: "Extra"}, text, room)
+			text, parts = large.extra.whole(), append(parts[:len(parts):len(parts)], large.parts...)
 		}
 	}
 	body = append(ports.AppendQuoted(append(body, `,"Extra":`...), text), '}')

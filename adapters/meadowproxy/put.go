@@ -163,6 +163,9 @@ func (p *putting) chunk(ctx context.Context, targets []*target) {
 			break
 		}
 		err := p.lookup(ctx, p.class, unseen)
+		if ports.CodeOf(err).Permanent() { // nothing about a question is a record's fault
+			err = ports.Errorf(ports.Unavailable, opPut, "look-up: %v", err)
+		}
 		if err == nil && round == mostRounds {
 			err = ports.Errorf(ports.Unavailable, opPut, "others write the same records at the same time")
 		}

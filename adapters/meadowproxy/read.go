@@ -31,8 +31,10 @@ func (w *way) one(ctx context.Context, l *layout, key string) (ports.Row, error)
 	}
 	for range mostReadings {
 		var found *shown
+		damaged := false
 		for _, a := range w.asksFor(l, l.natural, key) {
 			err := w.each(ctx, a, func(s *shown) {
+				damaged = damaged || s.key != key && strings.Contains(s.key, string(replacement))
 				if s.key == key && !s.deleted() {
 					found = s
 				}
@@ -40,6 +42,9 @@ func (w *way) one(ctx context.Context, l *layout, key string) (ports.Row, error)
 			if err != nil {
 				return ports.Row{}, err
 			}
+		}
+		if found == nil && damaged {
+			return ports.Row{}, lostOn(l.natural)
 		}
 		if found == nil {
 			return ports.Row{}, ports.Errorf(ports.NotFound, opRead, "there is no %s with this key", l.table.Kind)

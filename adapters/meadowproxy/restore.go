@@ -1,6 +1,7 @@
 package meadowproxy
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"strconv"
@@ -25,6 +26,7 @@ type shown struct {
 	extra  string // without what is only ours
 	ours   map[string]string
 	parts  map[string]bundle
+	odd    map[string]int
 	pieces map[string]string // whole texts of the columns that are in parts, once they were fetched
 }
 
@@ -66,6 +68,8 @@ func (s *shown) readExtra(text string) error {
 		switch plain, _ := ports.Unquote(name); plain {
 		case "$ours":
 			faulty = cmp.Or(faulty, json.Unmarshal(value, &s.ours))
+		case "$odd":
+			faulty = cmp.Or(faulty, json.Unmarshal(value, &s.odd))
 		case "$parts":
 			parts, err := readParts(value)
 			s.parts, faulty = parts, cmp.Or(faulty, err)
@@ -75,7 +79,7 @@ func (s *shown) readExtra(text string) error {
 		return nil
 	})
 	if err != nil {
-		s.ours, s.parts = nil, nil
+		s.ours, s.parts, s.odd = nil, nil, nil
 		return nil //nolint:nilerr // not ours
 	}
 	if others != nil {
@@ -144,6 +148,9 @@ func (s *shown) row(lean bool) (ports.Row, error) {
 	row.First = ports.First{
 		ReceivedAt: s.column("ReceivedAt"), OrderKey: s.column("OrderKey"), EnqueuedKey: s.column("EnqueuedKey"), Actor: s.column("Actor"), Origin: s.column("Origin"),
 	}
+	if err := s.intact(&row); err != nil {
+		return row, err
+	}
 	if l.whole != "" {
 		return s.manifest(row, lean)
 	}
@@ -161,6 +168,29 @@ func (s *shown) row(lean bool) (ports.Row, error) {
 // known says whether holdfast wrote the row.
 func (s *shown) known() bool {
 	return s.change.Host != "" || s.column("ReceivedAt") != "" || s.extra != ""
+}
+
+// intact says whether no character was lost on the way: a databeacon puts what it is answered together from pieces, and makes U+FFFD of
+// a character that is cut by their border.
+func (s *shown) intact(row *ports.Row) error {
+	if !s.known() {
+		return nil
+	}
+	for name, text := range s.pieces {
+		if s.parts[name].name != partName(row, name, text) {
+			return lostOn(name)
+		}
+	}
+	for name, raw := range s.raw {
+		if n := bytes.Count(raw, replacement); n > 0 && n != s.odd[name] && name != s.layout.natural && name != s.layout.table.Key {
+			return lostOn(name)
+		}
+	}
+	return nil
+}
+
+func lostOn(name string) error {
+	return ports.Errorf(ports.Unavailable, opRead, "%s came with characters that were lost on the way, or when it was written", name)
 }
 
 func (s *shown) record(lean bool) (*ports.Record, error) {
