@@ -73,7 +73,7 @@ const slots = 3
 func (b *Backend) Describe(context.Context) (ports.Description, error) {
 	return ports.Description{
 		Kind: "meadowproxy", Version: version(), Summary: "history in any database behind a retold-databeacon, through its MeadowProxy capability",
-		Families: slices.Clone(ports.Families), Powers: ports.PowersOf(b), Options: slices.Clone(options), OptOuts: slices.Clone(optOuts), Slots: slots,
+		Families: slices.Clone(ports.Families), Options: slices.Clone(options), OptOuts: slices.Clone(optOuts), Slots: slots,
 	}, nil
 }
 

@@ -11,9 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"holdfast/adapters/meadowproxy/stock"
 	"holdfast/ports"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // scene is a mesh that a test plays.
 type scene struct {

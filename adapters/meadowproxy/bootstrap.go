@@ -222,4 +222,3 @@ func (o *outfit) permit(ctx context.Context) error {
 	}
 	return nil
 }
-

@@ -1,0 +1,61 @@
+package meadowproxy
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast/adapters/meadowproxy/stock"
+	"holdfast/plugins/conformance"
+	"holdfast/ports"
+)
+
+func TestTheContractIsKeptInEveryManner(t *testing.T) {
+	t.Parallel()
+	for name, o := range manners {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			places := &places{t: t, options: o, of: map[string]*stock.Mesh{}}
+			s := conformance.InProcess(func() ports.Backend { return New(places.mesh) })
+			s.Patience, s.Options = 30*time.Second, []byte(`{"timeout":"20s"}`)
+			conformance.Run(t, s)
+		})
+	}
+}
+
+// places have a databeacon for each data directory: what its database keeps outlives the backend.
+type places struct {
+	t       *testing.T
+	options stock.Options
+	mu      sync.Mutex
+	of      map[string]*stock.Mesh
+}
+
+func (p *places) mesh(c ports.Configuration) (ports.Mesh, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.of[c.DataDir]; m != nil {
+		return m, nil
+	}
+	o := p.options
+	o.Name, o.Dir = "db", c.DataDir
+	db, err := stock.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := db.AddConnection("history", "", true)
+	if err != nil {
+		return nil, err
+	}
+	m := stock.NewMesh()
+	m.Connect(db)
+	for _, f := range ports.Families {
+		m.Assign(f, "db", connection)
+	}
+	p.t.Cleanup(func() {
+		m.Close()
+		_ = db.Close()
+	})
+	p.of[c.DataDir] = m
+	return m, nil
+}
