@@ -73,7 +73,7 @@ func (b *Backend) Configure(_ context.Context, c ports.Configuration) error {
 	for f, capability := range capabilities {
 		b.halves[f] = &half{
 			family: f, capability: capability, settings: &s, fleet: fleet, ledger: l, clock: b.clock, settle: b.settle, life: life, work: &b.work,
-			known: newKnown(), locks: locks{held: map[string]chan struct{}{}}, page: l.page(f),
+			known: newKnown(), locks: locks{held: map[string]chan struct{}{}}, turns: newTurns(), page: l.page(f),
 		}
 	}
 	b.work.Go(func() { fleet.run(life) })

@@ -25,6 +25,7 @@ type half struct {
 	settle time.Duration
 	known  *known
 	locks  locks
+	turns  *turns
 	misses atomic.Int32 // probes without an answer, in a row
 
 	mu      sync.Mutex
@@ -226,16 +227,21 @@ func (h *half) shows() error {
 	return nil
 }
 
-// move stores a position: the rows before it are in. A generation that has ended does not move.
-func (h *half) move(generation string, p *ports.Position) error {
+// move stores a position: the rows before it are in. A generation that has ended does not move, nor does a Put that a later one
+// has passed.
+func (p *putting) move(to *ports.Position) error {
+	h := p.half
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.page.StoreID != generation {
-		return ports.InField(ports.Conflict, ports.FieldPosition, "the store is %s now, the batch was for %s", h.page.StoreID, generation)
+	if h.page.StoreID != p.gen {
+		return ports.InField(ports.Conflict, ports.FieldPosition, "the store is %s now, the batch was for %s", h.page.StoreID, p.gen)
+	}
+	if !h.turns.take(p.turn, thePosition) {
+		return errPassed
 	}
 	next := h.page.clone()
-	next.Position = *p
-	next.Position.StoreID, next.Position.Seqs = generation, maps.Clone(p.Seqs)
+	next.Position = *to
+	next.Position.StoreID, next.Position.Seqs = p.gen, maps.Clone(to.Seqs)
 	if err := h.ledger.keep(h.family, next); err != nil {
 		return err
 	}

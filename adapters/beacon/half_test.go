@@ -246,7 +246,7 @@ func TestAGenerationThatEndedDoesNotMove(t *testing.T) {
 	t.Parallel()
 	_, _, b := settle(t)
 	before := moved(t, b, ports.Queue, 1, item("w", 1, ""))
-	err := b.halves[ports.Queue].move("another", &ports.Position{Seqs: map[string]uint64{"h": 9}})
+	err := (&putting{half: b.halves[ports.Queue], gen: "another"}).move(&ports.Position{Seqs: map[string]uint64{"h": 9}})
 	if ports.CodeOf(err) != ports.Conflict || ports.AsError(err).Field != ports.FieldPosition || !same(at(t, b, ports.Queue), before) {
 		t.Errorf("got %v", err)
 	}

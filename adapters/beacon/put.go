@@ -24,6 +24,7 @@ type putting struct {
 	*half
 	at    seat
 	gen   string
+	turn  uint64
 	class ports.WorkClass
 	rows  []ports.Row
 	errs  []error         // by row; errLater for one that was not begun
@@ -40,6 +41,8 @@ func (b *Backend) Put(ctx context.Context, batch ports.Batch) (ports.Applied, er
 		return ports.Applied{}, err
 	}
 	defer b.puts.Done()
+	turn := h.turns.begin()
+	defer h.turns.end(turn)
 	at, err := h.ready(ctx)
 	if err != nil {
 		return ports.Applied{}, err
@@ -49,7 +52,7 @@ func (b *Backend) Put(ctx context.Context, batch ports.Batch) (ports.Applied, er
 		return ports.Applied{}, err
 	}
 	h.copied()
-	p := &putting{half: h, at: at, gen: gen, class: ports.ClassLive, rows: batch.Rows, errs: make([]error, len(batch.Rows))}
+	p := &putting{half: h, at: at, gen: gen, turn: turn, class: ports.ClassLive, rows: batch.Rows, errs: make([]error, len(batch.Rows))}
 	if batch.CatchUp { // and goes behind what is live
 		p.class = ports.ClassCatchUp
 	}
@@ -58,7 +61,7 @@ func (b *Backend) Put(ctx context.Context, batch ports.Batch) (ports.Applied, er
 		err = h.confirm(ctx, at)
 	}
 	if err == nil && batch.Position != nil {
-		err = h.move(gen, batch.Position)
+		err = p.move(batch.Position)
 	}
 	return ports.Applied{Done: done}, err
 }
@@ -116,6 +119,11 @@ func (p *putting) key(ctx context.Context, key string, rows []int) {
 		return
 	}
 	defer p.locks.give(key)
+	if !p.turns.take(p.turn, key) {
+		p.errs[rows[0]] = errPassed
+		p.quit()
+		return
+	}
 	for _, i := range rows {
 		if p.begun.Err() != nil {
 			return

@@ -269,6 +269,35 @@ func TestARefusedRecordStopsNoOtherKey(t *testing.T) {
 	}
 }
 
+// The host gave up the first Put and sent the second one, while the first still goes on by itself.
+func TestAPutWritesNoKeyThatALaterOneHas(t *testing.T) {
+	t.Parallel()
+	v, p, b := settle(t)
+	v.change(func() { v.list[0].MaxConcurrent = 1 })
+	busy, on := make(chan struct{}), make(chan struct{})
+	v.meddling(func(w ports.Work, do act) (ports.WorkAnswer, error) {
+		if strings.Contains(string(w.Settings), `"first"`) {
+			close(busy)
+			<-on
+		}
+		return do(w.Settings)
+	})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := b.Put(within(t), ports.Batch{Family: ports.Queue, Rows: []ports.Row{item("first", 1, ""), item("w", 2, `,"Status":"Pending"`)}})
+		ended <- err
+	}()
+	<-busy
+	put(t, b, item("w", 3, `,"Status":"Complete"`))
+	close(on)
+	if err := <-ended; ports.CodeOf(err) != ports.Unavailable {
+		t.Errorf("the first Put ended with %v, want unavailable", err)
+	}
+	if got := string(p.Holds().Items["w"]); !strings.Contains(got, "Complete") {
+		t.Errorf("the later state is gone: %s", got)
+	}
+}
+
 func TestWhatHasNoAnswerGoesBeforeWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	v, _, b := settle(t)
