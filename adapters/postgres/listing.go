@@ -139,7 +139,7 @@ func (l *listing) sql(few, want int, lean bool) (text string, args []any) {
 	if tested == "true" {
 		return `SELECT s, k, id, size, hit, 0::bigint FROM (` + text + `) AS seen`, m.args
 	}
-	return `SELECT s, k, id, size, hit, n FROM (SELECT *, row_number() OVER () AS n FROM (` + text + `) AS seen) AS numbered WHERE hit OR n = ` +
+	return `SELECT s, k, id, size, hit, n FROM (SELECT s, k, id, size, hit, row_number() OVER () AS n FROM (` + text + `) AS seen) AS numbered WHERE hit OR n = ` +
 		strconv.Itoa(few) + ` ORDER BY n LIMIT ` + strconv.Itoa(want), m.args
 }
 

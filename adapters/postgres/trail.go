@@ -56,31 +56,32 @@ func ofFamilyLayouts(f ports.Family) (found []*layout) {
 	return found
 }
 
+// trailText is the query for the changes of a host, or of one key, behind a Seq.
+func trailText(f ports.Family, host, key string, after uint64, want int) (text string, args []any) {
+	m := &marks{}
+	where := `"ChangeHost" = ` + m.of(host) + ` AND "ChangeSeq" > ` + m.of(int64(after))
+	of := func(string) string { return where }
+	if key != "" {
+		mark := m.of(bound(key))
+		of = func(column string) string { return `"` + column + `" = ` + mark + ` AND ` + where }
+	}
+	few := ` ORDER BY "ChangeSeq" FETCH FIRST ` + strconv.Itoa(want) + ` ROWS WITH TIES)`
+	parts := []string{`(SELECT -1::bigint AS rank, "ChangeSeq" AS seq, "IDUVGone" AS id, 0::bigint AS size, "Key" AS k FROM "UVGone"
+		WHERE "Kind" = '` + string(kindOf(f)) + `' AND ` + of("Key") + few}
+	for i, l := range layouts {
+		if l.table.Kind.Family() == f {
+			parts = append(parts, `(SELECT `+strconv.Itoa(i)+`, "ChangeSeq", "`+l.id+`", `+l.texts(false)+`, '' FROM "`+l.table.Name+
+				`" WHERE `+of(l.table.Key)+` AND "Deleted" = 0`+few)
+		}
+	}
+	return `SELECT rank, seq, id, size, k FROM (` + strings.Join(parts, " UNION ALL ") + `) AS each ORDER BY seq FETCH FIRST ` +
+		strconv.Itoa(want) + ` ROWS WITH TIES`, m.args
+}
+
 // trailOf finds the changes of a host behind a Seq, at least as many as asked if there are so many, in order. It never ends inside a
 // Seq; more says that there may be others behind.
 func (r *reading) trailOf(ctx context.Context, f ports.Family, host, key string, after uint64, want int) (found []step, more bool, err error) {
-	m := &marks{}
-	where := `"ChangeHost" = ` + m.of(host) + ` AND "ChangeSeq" > ` + m.of(int64(after))
-	if key != "" {
-		m.of(key)
-	}
-	few := ` ORDER BY "ChangeSeq" FETCH FIRST ` + strconv.Itoa(want) + ` ROWS WITH TIES)`
-	graves := `"Kind" = '` + string(kindOf(f)) + `' AND ` + where
-	if key != "" {
-		graves += ` AND "Key" = $3`
-	}
-	parts := []string{`(SELECT -1 AS rank, "ChangeSeq" AS seq, "IDUVGone" AS id, 0::bigint AS size, "Key" AS k FROM "UVGone" WHERE ` + graves + few}
-	for i, l := range layouts {
-		if l.table.Kind.Family() != f {
-			continue
-		}
-		rows := where + ` AND "Deleted" = 0`
-		if key != "" {
-			rows += ` AND "` + l.table.Key + `" = $3`
-		}
-		parts = append(parts, `(SELECT `+strconv.Itoa(i)+`, "ChangeSeq", "`+l.id+`", `+l.texts(false)+`, '' FROM "`+l.table.Name+`" WHERE `+rows+few)
-	}
-	text := `SELECT rank, seq, id, size, k FROM (` + strings.Join(parts, " UNION ALL ") + `) AS each ORDER BY seq FETCH FIRST ` + strconv.Itoa(want) + ` ROWS WITH TIES`
+	text, args := trailText(f, host, key, after, want)
 	err = r.query(ctx, text, func(row []any) error {
 		var c step
 		c.rank, _ = row[0].(int64)
@@ -96,7 +97,7 @@ func (r *reading) trailOf(ctx context.Context, f ports.Family, host, key string,
 		}
 		found = append(found, c)
 		return nil
-	}, m.args...)
+	}, args...)
 	slices.SortFunc(found, func(a, b step) int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id))
 	})
