@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"time"
 
 	"holdfast/ports"
 )
@@ -87,15 +88,18 @@ const nobody = 1<<31 - 1
 // firsts are the tables by whose endpoints a Probe tries to write.
 var firsts = map[ports.Family]*ports.Table{ports.Queue: ports.Items, ports.Manifest: ports.Manifests}
 
+// probeWaits is how long a Probe waits for a bootstrap: the host shall soon hear that it is under way.
+const probeWaits = 500 * time.Millisecond
+
 // probe asks for the ledger, and tries to change a row that cannot be there: the endpoint, the right to write and the connection are
 // seen by the database's own answer that it has no such row.
 func (h *half) probe(ctx context.Context) error {
-	wait, cancel := below(ctx, h.timeout)
-	defer cancel()
-	at, err := h.ready(ctx)
+	at, err := h.readyWithin(ctx, probeWaits)
 	if err != nil {
 		return err
 	}
+	wait, cancel := below(ctx, h.timeout)
+	defer cancel()
 	if err := h.announce(); err != nil {
 		return err
 	}

@@ -30,8 +30,10 @@ type half struct {
 }
 
 // ready gives the family's hold. It waits for a bootstrap that is under way, but not to the end of the caller's time.
-func (h *half) ready(ctx context.Context) (*hold, error) {
-	wait, cancel := below(ctx, h.timeout)
+func (h *half) ready(ctx context.Context) (*hold, error) { return h.readyWithin(ctx, h.timeout) }
+
+func (h *half) readyWithin(ctx context.Context, most time.Duration) (*hold, error) {
+	wait, cancel := below(ctx, most)
 	defer cancel()
 	at, err := h.binder.await(wait, h.family)
 	if ended := ctx.Err(); ended != nil {
