@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -138,4 +139,13 @@ func event(seq uint64, key, guid, record string) ports.Entry {
 	e := entry(seq, ports.AppendEvent, key, record)
 	e.EventGUID = guid
 	return e
+}
+
+// randomText is a text that does not become shorter by compression.
+func randomText(n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"[rand.IntN(64)]
+	}
+	return string(b)
 }

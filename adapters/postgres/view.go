@@ -87,8 +87,8 @@ type mode struct{ begin, end string }
 
 var (
 	readOnly = mode{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "COMMIT"}
-	tryOut   = mode{"BEGIN READ WRITE", "ROLLBACK"}
-	forGood  = mode{"BEGIN READ WRITE", "COMMIT"}
+	tryOut   = mode{"BEGIN ISOLATION LEVEL READ COMMITTED", "ROLLBACK"}
+	forGood  = mode{"BEGIN ISOLATION LEVEL READ COMMITTED", "COMMIT"}
 )
 
 // view runs a function that sees one state of the database and gives what it gives. When ctx ends view returns at once, and the
