@@ -5,6 +5,7 @@ package stock
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 )
 
@@ -53,6 +54,21 @@ func (d *Databeacon) Capabilities() (capabilities []string) {
 		}
 	}
 	return capabilities
+}
+
+// Behind makes, for each action, what a client of a hub declares: act gets the action and what does a work of it. So whoever has a
+// client that speaks to hubs connects a databeacon with it.
+func Behind[A any](d *Databeacon, act func(a Action, do func(ctx context.Context, settings json.RawMessage) (outputs any, err error)) A) (declared []A) {
+	for _, a := range d.Actions() {
+		declared = append(declared, act(a, func(ctx context.Context, settings json.RawMessage) (any, error) {
+			outputs, failure := d.Do(ctx, a.Capability, a.Name, settings)
+			if failure != "" {
+				return nil, errors.New(failure)
+			}
+			return outputs, nil
+		}))
+	}
+	return declared
 }
 
 // Do does one work and gives its outputs, or why it failed. An unknown action is the first one of its capability, and an unknown
