@@ -218,7 +218,7 @@ func (s *shown) record(lean bool) (*ports.Record, error) {
 	for at := range t.Members {
 		c := &t.Members[at]
 		switch {
-		case c.Name == t.Key, c.Name == "EventGUID", c.Name == "AttemptNumber":
+		case c.Name == t.Key, c.Name == "EventGUID", c.Name == s.layout.number:
 		case c.Type == ports.Opaque && !lean && r.Cols[at] == nil && values[at] != "":
 			r.Set(c.Name, ports.AppendQuoted(nil, s.text(c.Name))) // a plain text
 		case values[at] == c.Zero():
