@@ -177,8 +177,8 @@ type AssignmentStatus struct {
 	Remedy             string `json:",omitempty"` // what helps; "" while nothing is to be done
 }
 
-// keeping tells it of every family.
-func (h *Host) keeping() (list []AssignmentStatus) {
+// Assignments tell it of every family. They ask nobody and never wait.
+func (h *Host) Assignments() (list []AssignmentStatus) {
 	known := h.connected()
 	known.Assigned, _ = h.Assigned()
 	for _, f := range ports.Families {

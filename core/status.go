@@ -176,7 +176,7 @@ func (h *Host) Status() Status {
 		local.Detail = h.unanswered(now)
 	}
 	s.Backends = append([]BackendStatus{local}, h.followerStatuses(now)...)
-	s.Assignments = h.keeping()
+	s.Assignments = h.Assignments()
 	for _, file := range h.damaged {
 		s.Notices = append(s.Notices, file+" in the data directory was damaged and is set aside; look at the disk, then delete it")
 	}

@@ -39,6 +39,7 @@ var everything = []struct {
 	{"POST", "/v1/backends/mirror/adopt", "", RoleAdmin},
 	{"POST", "/v1/verify", `{"A":"local","B":"mirror"}`, RoleRead},
 	{"POST", "/v1/copy", `{"From":"local","To":"mirror"}`, RoleAdmin},
+	{"POST", "/v1/assignment", `{"Clear":true}`, RoleAdmin},
 	{"POST", "/v1/local/accept", `{"Adopt":true}`, RoleAdmin},
 	{"POST", "/v1/prune", `{"OlderThan":"720h"}`, RoleAdmin},
 	{"GET", "/metrics", "", RoleRead},

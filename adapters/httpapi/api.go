@@ -88,6 +88,7 @@ var routes = []route{
 	{"POST", "/v1/backends/{name}/adopt", RoleAdmin, (*API).adopt, false},
 	{"POST", "/v1/verify", RoleRead, (*API).verify, false},
 	{"POST", "/v1/copy", RoleAdmin, (*API).copy, false},
+	{"POST", "/v1/assignment", RoleAdmin, (*API).assign, false},
 	{"POST", "/v1/local/accept", RoleAdmin, (*API).acceptLocal, false},
 	{"POST", "/v1/prune", RoleAdmin, (*API).prune, false},
 	{"GET", "/metrics", RoleRead, (*API).serveMetrics, true},

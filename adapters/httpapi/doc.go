@@ -5,6 +5,7 @@
 //	POST /v1/actions                          one {Action, Settings} as JSON, or a stream of them as NDJSON  actions.go, stream.go
 //	GET  /v1/work-items[/{hash}[/events or /attempts]], /v1/manifests[/{hash}]                               reads.go
 //	GET  /v1/status, /v1/writes/{family}/{seq}, POST /v1/local/accept, /v1/prune                             operate.go
+//	POST /v1/assignment                       which databeacon keeps which family                            assignment.go
 //	GET  /v1/unsettled, POST /v1/unsettled/{family}/retry, /discard                                          unsettled.go
 //	GET  /v1/backends, POST /v1/backends/{name}/resync, /adopt, /v1/verify, /v1/copy                         repair.go, lasting.go
 //	GET  /v1/export                           the whole history as lines that /v1/actions takes back         export.go

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -38,6 +39,7 @@ type fakeHost struct {
 	pruned   ports.Pruned
 	pruneFor time.Duration
 	keys     []core.UnsettledStatus
+	assigned []string
 	work     func(ctx context.Context, tell func(core.Progress)) error // of what lasts; nil ends at once
 }
 
@@ -163,6 +165,20 @@ func (h *fakeHost) DiscardAside(f ports.Family, key string) (core.AsideStatus, e
 func (h *fakeHost) AcceptLocal(adopt bool) error {
 	h.ask(adopt, "")
 	return nil
+}
+func (h *fakeHost) Assign(families []ports.Family, beacon string, connection int64) error {
+	if beacon == "" {
+		return ports.InField(ports.Invalid, "BeaconID", "is missing")
+	}
+	h.assigned = append(h.assigned, fmt.Sprint(families, beacon, connection))
+	return nil
+}
+func (h *fakeHost) Unassign(families []ports.Family) error {
+	h.assigned = append(h.assigned, fmt.Sprint(families, "none"))
+	return nil
+}
+func (h *fakeHost) Assignments() []core.AssignmentStatus {
+	return []core.AssignmentStatus{{Family: ports.Queue, State: "bootstrapped", BeaconID: "d"}, {Family: ports.Manifest, State: "unassigned"}}
 }
 func (h *fakeHost) Prune(ctx context.Context, before time.Time) (ports.Pruned, error) {
 	h.ask(before, "")

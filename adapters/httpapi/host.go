@@ -39,6 +39,9 @@ type Host interface {
 	Adopt(ctx context.Context, backend string, tell func(core.Progress)) (core.Adopted, error)
 
 	AcceptLocal(adopt bool) error
+	Assign(families []ports.Family, beacon string, connection int64) error
+	Unassign(families []ports.Family) error
+	Assignments() []core.AssignmentStatus
 	Prune(ctx context.Context, before time.Time) (ports.Pruned, error)
 }
 

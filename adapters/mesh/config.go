@@ -32,6 +32,10 @@ type Core interface {
 	Manifests(ctx context.Context, q ports.ManifestQuery) core.Answer
 	Begin(call core.Call) Promise
 	HostID() string // of the host whose history it is
+
+	Assignments() []core.AssignmentStatus
+	Assign(families []ports.Family, beacon string, connection int64) error
+	Unassign(families []ports.Family) error
 }
 
 // Promise is a write that the Door took in; Wait gives its answer and is called once.

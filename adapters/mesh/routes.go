@@ -53,6 +53,8 @@ var routes = []route{
 	{"GET", "/Manifest", false, (*Hub).manifests},
 	{"POST", "/Manifest/Batch", false, (*Hub).manifestBatch},
 	{"GET", "/Manifest/*", false, (*Hub).manifest},
+	{"POST", "/Ultravisor/Persistence/Assign", false, (*Hub).assign},
+	{"GET", "/Ultravisor/Persistence/Status", false, (*Hub).persistence},
 }
 
 // call is one request at work.
@@ -83,7 +85,7 @@ func (h *Hub) Beside(other http.Handler) http.Handler {
 // belongs says whether a path is below one of the hub's.
 func belongs(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return slices.Contains([]string{"1.0", "status", "Beacon", "Manifest"}, first)
+	return slices.Contains([]string{"1.0", "status", "Beacon", "Manifest", "Ultravisor"}, first)
 }
 
 // How long a peer may take: to send a small body, and to take an answer.

@@ -75,6 +75,9 @@ func (c *checkup) status(s *hostStatus) {
 			c.follower(b.Name, &b.Followers[i])
 		}
 	}
+	for i := range s.Assignments {
+		c.assignment(&s.Assignments[i])
+	}
 	if s.Joined != nil {
 		c.joined(s.Joined)
 	}

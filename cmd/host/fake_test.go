@@ -89,6 +89,15 @@ func (h *standIn) AcceptLocal(adopt bool) error {
 	h.orderf("accept %t", adopt)
 	return nil
 }
+func (h *standIn) Assign(families []ports.Family, beacon string, connection int64) error {
+	h.orderf("assign %s %d to %v", beacon, connection, families)
+	return nil
+}
+func (h *standIn) Unassign(families []ports.Family) error {
+	h.orderf("unassign %v", families)
+	return nil
+}
+func (h *standIn) Assignments() []core.AssignmentStatus { return h.status.Assignments }
 func (h *standIn) Prune(_ context.Context, before time.Time) (ports.Pruned, error) {
 	h.orderf("prune %s", time.Since(before).Round(time.Minute))
 	next := h.pruned[0]

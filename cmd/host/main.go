@@ -33,6 +33,7 @@ type commands struct {
 	Attempts  attemptsCommand  `cmd:"" help:"List the attempts of a work item."`
 	Manifests manifestsCommand `cmd:"" help:"List operation manifests."`
 	Manifest  manifestCommand  `cmd:"" help:"Show an operation manifest."`
+	Assign    assignCommand    `cmd:"" help:"Say which databeacon keeps history."`
 	Unsettled unsettledCommand `cmd:"" help:"Show, retry or discard what a backend did not take."`
 	Verify    verifyCommand    `cmd:"" help:"Compare two backends."`
 	Resync    resyncCommand    `cmd:"" help:"Copy everything to a backend again, or remove what only it has."`

@@ -89,12 +89,15 @@ func (m *membership) told() httpapi.Joined {
 	}
 }
 
-// beside gives plugins the beacons of the joined hub with those of our own, which may be nil.
+// beside gives plugins the beacons of the joined hub with those of our own, which may be nil; nil where there are neither.
 func (m *membership) beside(own *mesh.Hub) ports.Mesh {
-	if m == nil {
+	switch {
+	case m != nil:
+		return mesh.Together(own, m.member)
+	case own != nil:
 		return own
 	}
-	return mesh.Together(own, m.member)
+	return nil
 }
 
 // hubText is a membership in one line.

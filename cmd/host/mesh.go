@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc"
@@ -21,7 +22,7 @@ import (
 )
 
 // crossing is where beacons and plugins meet: the hub that beacons connect to, the one that this host joined, and the socket on
-// which the plugins of this host reach the beacons of both. A nil crossing is a host that lets no beacon in and joins no hub.
+// which the plugins of this host reach the beacons of both and hear what is assigned, also where no beacon can come.
 type crossing struct {
 	access   ports.MeshAccess // what plugins are told
 	dir      *process.RunDir
@@ -32,7 +33,8 @@ type crossing struct {
 	ran    chan struct{} // closed when the hub is done
 	quit   context.CancelFunc
 
-	lookout sync.WaitGroup // for those who come and go
+	view    atomic.Pointer[mesh.Assigned] // what plugins see; nil before begin
+	lookout sync.WaitGroup                // for those who come and go
 	rests   context.CancelFunc
 }
 
@@ -40,9 +42,6 @@ type crossing struct {
 func openCrossing(cfg *config.Config, log hclog.Logger) (*crossing, error) {
 	if !cfg.MeshOpen() {
 		log.Info("no beacon is let in: other machines can reach this address; a mesh block with a join_secret or a user says who may come")
-		if cfg.Mesh.Join == "" {
-			return nil, nil
-		}
 	}
 	dir, err := process.OpenRunDir("")
 	if err != nil {
@@ -57,7 +56,7 @@ func openCrossing(cfg *config.Config, log hclog.Logger) (*crossing, error) {
 	return &crossing{access: ports.MeshAccess{Socket: socket, Token: rand.Text()}, dir: dir, listener: listener}, nil
 }
 
-// plugins is what plugins are told of it.
+// plugins is what plugins are told of it; of a host that is not to run they are told nothing.
 func (c *crossing) plugins() ports.MeshAccess {
 	if c == nil {
 		return ports.MeshAccess{}
@@ -65,21 +64,28 @@ func (c *crossing) plugins() ports.MeshAccess {
 	return c.access
 }
 
+// beacons are those that are known now.
+func (c *crossing) beacons() ports.Beacons {
+	if view := c.view.Load(); view != nil {
+		return view.Now()
+	}
+	return ports.Beacons{}
+}
+
 // begin makes the hub over a core, and serves it and the joined one to plugins.
 func (c *crossing) begin(cfg *config.Config, host *core.Host, joined *membership, log hclog.Logger) (err error) {
-	if c == nil {
-		return nil
-	}
 	if cfg.MeshOpen() {
 		if err := c.letIn(cfg, host, log); err != nil {
 			return err
 		}
 	}
-	both := joined.beside(c.hub)
+	view := mesh.WithAssigned(joined.beside(c.hub), host)
+	c.view.Store(view)
 	var ctx context.Context
 	ctx, c.rests = context.WithCancel(context.Background())
-	c.lookout.Go(func() { host.LookOut(ctx, both) })
-	c.server = wire.NewMeshServer(both, c.access.Token, log)
+	c.lookout.Go(func() { view.Run(ctx) })
+	c.lookout.Go(func() { host.LookOut(ctx, view) })
+	c.server = wire.NewMeshServer(view, c.access.Token, log)
 	go func() {
 		if err := c.server.Serve(c.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			log.Error("plugins cannot reach the mesh; start holdfast again", "error", err)
@@ -111,7 +117,7 @@ func (c *crossing) letIn(cfg *config.Config, host *core.Host, log hclog.Logger) 
 
 // told is what the status tells of the hub; nil where no beacon is let in.
 func (c *crossing) told(cfg *config.Config) func() any {
-	if c == nil || !cfg.MeshOpen() {
+	if !cfg.MeshOpen() {
 		return nil
 	}
 	return func() any { return c.hub.Status() }
@@ -119,7 +125,7 @@ func (c *crossing) told(cfg *config.Config) func() any {
 
 // beside puts the hub's routes and sockets in front of the API's.
 func (c *crossing) beside(api http.Handler) http.Handler {
-	if c == nil || c.hub == nil {
+	if c.hub == nil {
 		return api
 	}
 	return c.hub.Beside(api)
@@ -127,7 +133,7 @@ func (c *crossing) beside(api http.Handler) http.Handler {
 
 // rest answers every caller and lets every beacon go. What was done is recorded, as far as ctx allows.
 func (c *crossing) rest(ctx context.Context) {
-	if c == nil || c.hub == nil {
+	if c.hub == nil {
 		return
 	}
 	c.quit()

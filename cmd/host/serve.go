@@ -61,7 +61,7 @@ func (s serveCommand) Run(in *invocation) error {
 		Local: core.Local{
 			Name: cfg.LocalBackend().Name, Kind: cfg.LocalBackend().Kind, Store: local, Health: health(local), Restart: local.Restart,
 		},
-		Followers: followers, Route: route(cfg), Damaged: house.state.Damaged(), Logger: log,
+		Followers: followers, Route: route(cfg), Damaged: house.state.Damaged(), Beacons: house.mesh.beacons, Logger: log,
 	})
 	if err != nil {
 		return exitcode.With(exitcode.Environment, err)

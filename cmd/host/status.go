@@ -59,9 +59,18 @@ func (c statusCommand) Run(in *invocation) error {
 	if err := families.flush(); err != nil {
 		return err
 	}
+	for i := range s.Families {
+		earlyLine(in.stdout, &s.Families[i])
+	}
 	fmt.Fprintln(in.stdout)
 	if err := backendTable(in.stdout, s.Backends); err != nil {
 		return err
+	}
+	if concerns(s.Assignments) {
+		fmt.Fprintln(in.stdout)
+		if err := assignmentTable(in, s.Assignments); err != nil {
+			return err
+		}
 	}
 	if h := s.Hub; h != nil && h.Beacons > 0 {
 		fmt.Fprintf(in.stdout, "\nbeacons: %d of %d connected; works: %d underway, %d wait, %d done, %d failed, %d out of time\n",
@@ -94,6 +103,14 @@ func familyRow(t table, f *core.FamilyStatus) {
 	}
 	t.row(string(f.Family), number(f.Head), number(f.Backlog), oldest, journal, sizeText(f.Journal.Free),
 		number(f.Writes.Accepted), number(f.Writes.Refused), strconv.Itoa(f.SetAside), number(lost))
+}
+
+// earlyLine tells of a hub's writes that came before their items, where there were some.
+func earlyLine(out io.Writer, f *core.FamilyStatus) {
+	w := &f.Writes
+	if w.EarlyWaiting+w.EarlyApplied+w.EarlyDropped > 0 {
+		fmt.Fprintf(out, "\n%s, early writes of a hub: %d wait for their items, %d had theirs come, %d were dropped\n", f.Family, w.EarlyWaiting, w.EarlyApplied, w.EarlyDropped)
+	}
 }
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
