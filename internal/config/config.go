@@ -25,6 +25,7 @@ type Config struct {
 	Retention  time.Duration // finished history older than this is pruned; 0 keeps it for ever
 	Backends   []*Backend    // in the order of the file; exactly one is Local
 	Tokens     []Token
+	TLS        TLS
 	Mesh       Mesh
 
 	places  map[string]place // of settings and of other values in the file, by name
@@ -111,16 +112,24 @@ func (c *Config) Loopback() bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// Scheme is what the listener speaks: "http" or "https".
+func (c *Config) Scheme() string {
+	if c.TLS.On() {
+		return "https"
+	}
+	return "http"
+}
+
 // URL is where a client on this machine reaches the host.
 func (c *Config) URL() string {
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return "http://" + c.Listen
+		return c.Scheme() + "://" + c.Listen
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return c.Scheme() + "://" + net.JoinHostPort(host, port)
 }
 
 // pluginPath is where the executable of a kind is when the block does not say.

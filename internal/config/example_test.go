@@ -44,7 +44,7 @@ func TestTheExampleLoadsWithEverythingTurnedOn(t *testing.T) {
 	if m := cfg.Mesh; m.Name != "holdfast" || m.JoinSecret.Reveal() != "hunter3" || len(m.Users) != 1 || m.Users[0].Name != "worker" || m.Users[0].Password.Reveal() != "hunter4" {
 		t.Errorf("the mesh is %+v", m)
 	}
-	if m := cfg.Mesh; m.Join != "http://ultravisor:54321" || m.As != "holdfast-1" || m.JoinUser != "holdfast" || m.JoinPassword.Reveal() != "hunter6" || m.JoinWith.Reveal() != "hunter5" {
+	if m := cfg.Mesh; m.Join != "https://ultravisor:54321" || m.JoinCA != "/etc/holdfast/hub-ca.crt" || cfg.TLS.Cert != "/etc/holdfast/tls.crt" || cfg.TLS.Key != "/etc/holdfast/tls.key" || m.As != "holdfast-1" || m.JoinUser != "holdfast" || m.JoinPassword.Reveal() != "hunter6" || m.JoinWith.Reveal() != "hunter5" {
 		t.Errorf("what is joined is %+v", m)
 	}
 	if cfg.PluginDir != "/usr/lib/holdfast/plugins" || cfg.LocalBackend().Plugin != "/opt/sqlite/holdfast-backend-sqlite" {

@@ -89,6 +89,13 @@ backend "sqlite" "local" {
 #  path = "/mnt/second/history.db"
 #}
 
+# TLS for the listener: the API, the status page and the hub. Both are PEM files, the certificate with those of its authorities
+# behind it. They are read again when they change, so a renewed certificate needs no restart.
+tls {
+  #cert = "/etc/holdfast/tls.crt"
+  #key  = "/etc/holdfast/tls.key"
+}
+
 # The hub that beacons connect to, on the same address. On a loopback address everybody of this machine may; elsewhere, and here as
 # soon as one of them is given, a beacon shows the join secret or a login, and no beacon is let in while there is neither.
 mesh {
@@ -102,7 +109,11 @@ mesh {
   #}
 
   # An Ultravisor that shall keep its history here: holdfast joins it as a beacon that offers QueuePersistence and ManifestStore.
-  #join = "http://ultravisor:54321"
+  # Without TLS in front of it, its address is like http://ultravisor:54321.
+  #join = "https://ultravisor:54321"
+
+  # The certificate of an authority to trust there, beside those that this machine trusts: a PEM file.
+  #join_ca = "/etc/holdfast/hub-ca.crt"
 
   # This host's name there, which the hub knows it by; the default is "holdfast-" and the host's id. Two hosts never share one.
   #as = "holdfast-1"

@@ -71,6 +71,7 @@ func Load(in Input) (*Config, hcl.Diagnostics) {
 		diags = append(diags, c.checkRoute()...)
 	}
 	diags = append(diags, c.checkListen()...)
+	diags = append(diags, c.checkTLS()...)
 	return c, ordered(diags)
 }
 
@@ -123,6 +124,7 @@ func (c *Config) content(body hcl.Body) (given, hcl.Diagnostics) {
 	}
 	content, diags := body.Content(schemaOf("",
 		hcl.BlockHeaderSchema{Type: "journal"},
+		hcl.BlockHeaderSchema{Type: "tls"},
 		hcl.BlockHeaderSchema{Type: "mesh"},
 		hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"kind", "name"}},
 		hcl.BlockHeaderSchema{Type: "token", LabelNames: []string{"name"}},

@@ -32,7 +32,7 @@ func (c *Config) mayShow(name string) bool {
 		return false
 	}
 	for _, s := range settings {
-		if s.name == name || s.name == "journal."+name || s.name == "mesh."+name {
+		if s.name == name || s.name == "journal."+name || s.name == "mesh."+name || s.name == "tls."+name {
 			return true
 		}
 	}
@@ -106,7 +106,7 @@ func startsItem(tokens hclsyntax.Tokens, i int) bool {
 	return false
 }
 
-func isBlock(name string) bool { return name == "backend" || name == "token" || name == "journal" }
+func isBlock(name string) bool { return name == "backend" || name == "token" || name == "journal" || name == "tls" || name == "mesh" }
 
 // lineBefore counts the bytes between the start of the line and a place in it.
 func lineBefore(src []byte, at int) int {

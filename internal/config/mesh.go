@@ -16,6 +16,7 @@ type Mesh struct {
 	Users      []User // who may log in
 
 	Join         string // the address of the other hub; "" for none
+	JoinCA       string // a PEM file of authorities to trust there beside the system's; "" for none
 	As           string // this host's name there; "" leaves it to the host
 	JoinUser     string // who logs in there; "" for nobody
 	JoinPassword Secret
