@@ -1,0 +1,3 @@
+tls {
+  certificate = "/etc/holdfast/tls.crt"
+}
