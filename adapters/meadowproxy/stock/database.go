@@ -16,8 +16,11 @@ import (
 	"holdfast/ports"
 )
 
-// collation is what text columns have in the manner of MySQL.
-const collation = "utf8mb4_unicode_ci"
+// What text columns can have: collation in the manner of MySQL, localeCollation in that of Postgres.
+const (
+	collation       = "utf8mb4_unicode_ci"
+	localeCollation = "en_US"
+)
 
 type database struct {
 	sql     *sql.DB
@@ -46,6 +49,9 @@ func (d *Databeacon) database(id int64) (*database, error) {
 	}
 	o := opener{driver: &sqlite.Driver{}}
 	if err := o.driver.RegisterCollationUtf8(collation, compareUnicodeCI); err != nil {
+		return nil, err
+	}
+	if err := o.driver.RegisterCollationUtf8(localeCollation, compareLocale); err != nil {
 		return nil, err
 	}
 	pragmas := url.Values{"_pragma": {"busy_timeout(20000)", "journal_mode(MEMORY)", "synchronous(OFF)"}}

@@ -37,6 +37,8 @@ type Options struct {
 	// Strict is another connector for Postgres: its columns are NOT NULL with defaults, and EnsureSchema can be repeated. The recorded
 	// one makes nullable columns, and fails when a table with an index on one column is there already.
 	Strict bool
+	// Locale has Postgres sort texts as en_US.UTF-8 does and not by their bytes; equal texts are still those with equal bytes.
+	Locale bool
 	// Explained gives each failed row of a bulk call an Error with text, in the shape of a whole answer. Without it the error is what
 	// is left of a JavaScript error in JSON: the driver's own members, on SQLite without a text.
 	Explained bool
@@ -77,7 +79,7 @@ func Open(o Options) (*Databeacon, error) {
 	case SQLite:
 		d.engine = sqliteEngine{}
 	case Postgres:
-		d.engine = postgresEngine{strict: o.Strict}
+		d.engine = postgresEngine{strict: o.Strict, locale: o.Locale}
 	case MySQL:
 		d.engine = mysqlEngine{}
 	default:
@@ -170,6 +172,21 @@ func (d *Databeacon) Database(connection int64) *sql.DB {
 		return nil
 	}
 	return db.sql
+}
+
+// Copy puts a copy of a connection's database into a file, as a backup would.
+func (d *Databeacon) Copy(connection int64, to string) error {
+	<-d.turn
+	defer d.pass()
+	db, err := d.database(connection)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(db.file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
 }
 
 // Replace puts a copy of a database file in the place of a connection's, while the databeacon goes on: a database restored under it.

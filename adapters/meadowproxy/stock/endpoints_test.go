@@ -2,7 +2,6 @@ package stock
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -262,13 +261,8 @@ func TestADatabaseCanBeWipedOrReplacedUnderIt(t *testing.T) {
 	each(t, func(t *testing.T, m Manner, d *Databeacon, base string) {
 		item := base + "UVQueueWorkItem"
 		post(t, d, item, `{"WorkItemHash":"old"}`)
-		file := d.saved.connection(1).File
 		older := filepath.Join(t.TempDir(), "older")
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(older, data, 0o600); err != nil {
+		if err := d.Copy(1, older); err != nil {
 			t.Fatal(err)
 		}
 		post(t, d, item, `{"WorkItemHash":"new"}`)

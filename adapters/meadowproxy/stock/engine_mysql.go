@@ -8,10 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 type mysqlEngine struct{}
@@ -259,38 +256,3 @@ func (mysqlEngine) other(err error) *failure {
 	return myError("ER_UNKNOWN_ERROR", 1105, "HY000", plain(err))
 }
 func (mysqlEngine) wide(*table, map[string]any) *failure { return nil }
-
-// compareUnicodeCI is utf8mb4_unicode_ci as far as it matters here: neither case nor accents count, control characters do not either,
-// everything beyond the basic plane is one character, and a shorter text is filled with spaces.
-func compareUnicodeCI(a, b string) int {
-	return strings.Compare(weigh(a), weigh(b))
-}
-
-func weigh(text string) string {
-	if isPlain(text) {
-		return strings.ToLower(strings.TrimRight(text, " "))
-	}
-	var b strings.Builder
-	for _, r := range norm.NFKD.String(text) {
-		switch {
-		case r > 0xffff:
-			b.WriteRune(0xfffd)
-		case unicode.Is(unicode.Mn, r), unicode.IsControl(r) && !unicode.IsSpace(r):
-		case r == 'ß', r == 'ẞ':
-			b.WriteString("ss")
-		default:
-			b.WriteRune(unicode.ToLower(unicode.ToUpper(r)))
-		}
-	}
-	return strings.TrimRight(b.String(), " ")
-}
-
-// isPlain says that a text has printable ASCII only.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
-}

@@ -11,7 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-type postgresEngine struct{ strict bool }
+type postgresEngine struct {
+	strict bool
+	locale bool
+}
 
 func (postgresEngine) name() string                  { return "postgresql" }
 func (postgresEngine) check(describedTable) *failure { return nil }
@@ -37,9 +40,16 @@ func (e postgresEngine) declare(c described, widening bool) string {
 		return "timestamp without time zone"
 	}
 	if n := c.size(); n > 0 {
-		return standard(fmt.Sprintf("character varying(%d)", n), "''")
+		return standard(fmt.Sprintf("character varying(%d)", n), "''") + e.sorted()
 	}
-	return "text" + c.notNull()
+	return "text" + c.notNull() + e.sorted()
+}
+
+func (e postgresEngine) sorted() string {
+	if e.locale {
+		return " COLLATE " + localeCollation
+	}
+	return ""
 }
 
 func (postgresEngine) native(t *table, c *column) (string, *int64, *string) {

@@ -182,3 +182,28 @@ func TestARowOfPostgresMovesWhenItIsUpdated(t *testing.T) {
 		}
 	})
 }
+
+func TestTextsSortAsTheEngineSortsThem(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		options Options
+		want    []string
+	}{
+		{Options{Manner: SQLite}, []string{"", "1", "B", "_", "a", "c", "~"}},
+		{Options{Manner: Postgres}, []string{"", "1", "B", "_", "a", "c", "~"}},
+		{Options{Manner: Postgres, Locale: true}, []string{"", "_", "~", "1", "a", "B", "c"}},
+		{Options{Manner: MySQL}, []string{"", "_", "~", "1", "a", "B", "c"}},
+	} {
+		t.Run(fmt.Sprint(c.options.Manner, c.options.Locale), func(t *testing.T) {
+			t.Parallel()
+			d, base := store(t, c.options)
+			for _, key := range []string{"c", "B", "a", "~", "1", "_", ""} {
+				post(t, d, base+"UVQueueWorkItem", string(encode(map[string]any{"WorkItemHash": key})))
+			}
+			got := column1(t, d, base+"UVQueueWorkItems/FilteredTo/FSF~WorkItemHash~ASC~0", "WorkItemHash")
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
