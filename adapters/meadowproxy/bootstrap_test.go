@@ -193,24 +193,49 @@ func TestHostsThatBootstrapAtOnceFindOneStore(t *testing.T) {
 	})
 }
 
-func TestTablesOfTheFirstVersionAreWidened(t *testing.T) {
+func TestTablesOfTheFirstVersionAreWidenedWhileTheyAreServed(t *testing.T) {
 	t.Parallel()
 	inManners(t, func(t *testing.T, o stock.Options) {
 		h := newTheatre(t, o)
-		version1 := firstVersion()
-		settings, err := json.Marshal(map[string]any{"IDBeaconConnection": 1, "SchemaName": schemaName, "SchemaJSON": version1})
-		if err != nil {
-			t.Fatal(err)
+		h.act(schemaCapability, "EnsureSchema", schemaSettings(firstVersion()))
+		h.act(managementCapability, "Introspect", map[string]any{})
+		for _, table := range ports.Tables {
+			h.act(managementCapability, "EnableEndpoint", map[string]any{"TableName": table.Name})
 		}
-		if _, failure := h.db.Do(t.Context(), schemaCapability, "EnsureSchema", settings); failure != "" {
-			t.Fatal(failure)
+		h.act(ports.MeadowProxy, "Request", map[string]any{"Method": "POST", "Path": "/1.0/uv-store/UVQueueWorkItem", "Body": `{"WorkItemHash":"of a bridge","Status":"Running"}`})
+		for range 2 {
+			b := h.mustFit(h.at)
+			if c, has := b.way.column(ports.Items.Name, "Extra"); !has {
+				t.Errorf("no Extra, %v", c)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			for _, key := range []string{"ours", "of a bridge"} {
+				if _, err := b.way.put(ctx, []ports.Row{item(key, 7)}, ports.ClassLive); err != nil {
+					t.Fatal(err)
+				}
+				if row, err := b.way.item(ctx, key); err != nil || row.Change.Seq != 7 {
+					t.Errorf("%s: %v, %v", key, row, err)
+				}
+			}
 		}
-		b := h.mustFit(h.at)
-		if c, has := b.way.column(ports.Items.Name, "Extra"); !has {
-			t.Errorf("no Extra, %v", c)
+		if n := h.count(1, ports.Items.Name); n != 2 {
+			t.Errorf("%d items", n)
 		}
-		h.mustFit(h.at)
 	})
+}
+
+// act has the databeacon do something that must succeed.
+func (h *theatre) act(capability, action string, settings map[string]any) {
+	h.t.Helper()
+	settings["IDBeaconConnection"] = 1
+	text, err := json.Marshal(settings)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, failure := h.db.Do(h.t.Context(), capability, action, text); failure != "" {
+		h.t.Fatalf("%s: %s", action, failure)
+	}
 }
 
 // firstVersion is the schema as the bridges make it, in sizes that every engine takes.

@@ -54,12 +54,10 @@ func (h *half) meet(b *binding) {
 		return
 	}
 	p := b.own.position(h.family)
-	if h.bound == nil { // of this process; a new process is asked for its position anyway
-		h.at = p
-	} else if h.loose || !same(p, h.at) {
+	if h.bound != nil && (h.loose || !same(p, h.at)) { // a new process is asked for its position anyway
 		h.strange, h.announced = true, false
 	}
-	h.bound = b
+	h.bound, h.at = b, p
 }
 
 // same says whether two positions are one. A Seq of 0 is as good as none.
