@@ -18,11 +18,44 @@ import (
 )
 
 const (
-	connectTimeout = 3 * time.Second        // of one host, where the dsn says nothing
-	pingTimeout    = 2 * time.Second        // of a connection that was idle for a second
-	cancelTimeout  = 500 * time.Millisecond // within which a server must have canceled; then the connection is given up
+	connectTimeout = 3 * time.Second // of one host, where the dsn says nothing
+	pingTimeout    = time.Second     // of a connection that was idle for a second
+	cancelTimeout  = time.Second     // within which a server must have canceled; then the connection is given up
+	graceTime      = time.Second     // after which a connection that was given up is cut
 	idleTime       = time.Minute
 )
+
+var dialer = &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}
+
+// ofPool marks the contexts in which the pool connects. The driver also connects to cancel a statement, in a context of its own and for
+// up to 15 s, and the connection that is given up keeps its place in the pool for so long.
+type ofPool struct{}
+
+func dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if ctx.Value(ofPool{}) != nil {
+		return dialer.DialContext(ctx, network, addr)
+	}
+	ctx, cancel := context.WithTimeout(ctx, cancelTimeout)
+	defer cancel()
+	conn, err := dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &brief{Conn: conn, until: time.Now().Add(cancelTimeout)}, conn.SetDeadline(time.Now().Add(cancelTimeout))
+}
+
+// brief is a connection with a deadline that nobody moves on.
+type brief struct {
+	net.Conn
+	until time.Time
+}
+
+func (b *brief) SetDeadline(at time.Time) error {
+	if at.IsZero() || at.After(b.until) {
+		at = b.until
+	}
+	return b.Conn.SetDeadline(at)
+}
 
 // arrange sets what does not depend on the dsn. Without a pooler a session knows its limits from its first byte on; with one they are
 // told at the beginning of each transaction, see begin.
@@ -34,8 +67,7 @@ func (s *settings) arrange() {
 	if cc.ConnectTimeout <= 0 {
 		cc.ConnectTimeout = connectTimeout
 	}
-	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}
-	cc.DialFunc = dialer.DialContext
+	cc.DialFunc = dial
 	// A call whose time is over cancels its statement and keeps its connection. Closing it, as the driver does by itself, leaves
 	// the server at work while the pool opens another one.
 	cc.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {

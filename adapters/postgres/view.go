@@ -139,7 +139,7 @@ func inTransaction[T any](ctx context.Context, d *database, op string, m mode, l
 
 // with lends a connection. One on which a transaction is left open after a fault is cleaned, or given up.
 func (d *database) with(ctx context.Context, use func(conn *pgx.Conn) error) error {
-	held, err := d.pool.Acquire(ctx)
+	held, err := d.pool.Acquire(context.WithValue(ctx, ofPool{}, true))
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -151,10 +151,16 @@ func (d *database) with(ctx context.Context, use func(conn *pgx.Conn) error) err
 	if err == nil {
 		return nil
 	}
-	if stateOf(err) == "25006" { // the server became read-only; another one may have taken over
+	conn := held.Conn()
+	switch {
+	case conn.IsClosed(): // the others have most likely gone the same way
+		d.pool.Reset()
+		raw := conn.PgConn().Conn()
+		time.AfterFunc(graceTime, func() { _ = raw.Close() })
+	case stateOf(err) == "25006": // the server became read-only; another one may have taken over
 		d.pool.Reset()
 	}
-	if conn := held.Conn(); !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
+	if !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
 		ctx, cancel := context.WithTimeout(context.Background(), cancelTimeout)
 		defer cancel()
 		_, _ = conn.Exec(ctx, "ROLLBACK") // the error that counts is the first; the pool sees what is left
