@@ -3,6 +3,7 @@ package meadowproxy
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"time"
 
@@ -107,7 +108,7 @@ func (w *way) request(ctx context.Context, class ports.WorkClass, method, path s
 	settings = append(settings, '}')
 	outputs, err := w.work(ctx, ports.Work{Beacon: w.beacon, Capability: ports.MeadowProxy, Action: "Request", Settings: settings, Class: class})
 	if err != nil {
-		if method == "GET" && !strings.Contains(path, "/Undelete/") && ports.CodeOf(err) == ports.Deadline && ctx.Err() == nil {
+		if method == http.MethodGet && !strings.Contains(path, "/Undelete/") && ports.CodeOf(err) == ports.Deadline && ctx.Err() == nil {
 			e := *ports.AsError(err)
 			e.Code = ports.Unavailable // a read that had no answer leaves nothing in doubt
 			err = &e

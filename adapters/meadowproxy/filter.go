@@ -60,9 +60,16 @@ func (f *filter) any(column string, values []string) {
 	}
 }
 
-// contains asks for a column that has a text in it, and lets others through.
-func (f *filter) contains(column, value string) {
+// contains asks for a column that has a text in it, and lets others through: also those whose texts may be in parts.
+func (f *filter) contains(column, value string, parts bool) {
+	if !parts {
+		f.add("FBV", column, "LK", "%"+wider(value)+"%")
+		return
+	}
+	f.raw("FOP~0~%28~0")
 	f.add("FBV", column, "LK", "%"+wider(value)+"%")
+	f.add("FBVOR", "Extra", "LK", `%"$parts":%`)
+	f.raw("FCP~0~%29~0")
 }
 
 // blank asks for rows that have nothing in a column, or null where that can be; filled for the others.

@@ -59,8 +59,10 @@ func (w *way) items(ctx context.Context, q ports.ItemQuery) (ports.Page, error) 
 				}
 			}
 			w.is(to, l.table.Name, "Status", f.Status...)
-			if f.ErrorText != "" && len(escaped(f.ErrorText)) < longestPath/4 && w.engine == engineSQLite {
-				to.contains("LastError", f.ErrorText) // elsewhere a large text may stand in parts
+			if f.ErrorText != "" && len(escaped(f.ErrorText)) < longestPath/4 {
+				c, _ := w.column(l.table.Name, "LastError")
+				_, room := c.room(w.engine)
+				to.contains("LastError", f.ErrorText, room > 0)
 			}
 		},
 		check: func(s *shown, r *ports.Record) bool {

@@ -101,6 +101,19 @@ func TestFiltersFindWhatAColumnIsTooNarrowFor(t *testing.T) {
 	})
 }
 
+func TestAWordIsFoundInAnErrorThatIsTooLargeForItsColumn(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, b *behind) {
+		b.put(b.row(ports.KindItem, "small", 1, `"LastError":"short"`), b.row(ports.KindItem, "large", 1, fmt.Sprintf(`"LastError":%q`, large(150_000)+"needle")))
+		got := walk(t, func(after *ports.Cursor) (ports.Page, error) {
+			return b.w.items(t.Context(), ports.ItemQuery{Filter: ports.ItemFilter{ErrorText: "needle"}, After: after})
+		})
+		if !slices.Equal(got, []string{"large"}) {
+			t.Errorf("found in %q", got)
+		}
+	})
+}
+
 // others writes rows as a stock hub would, if it could: columns of the first version alone.
 func (b *behind) others(t *testing.T, table, body string) {
 	t.Helper()

@@ -58,10 +58,10 @@ type bundle struct {
 	count int
 }
 
-func (n bundle) keys() []string {
-	keys := make([]string, n.count)
+func (b bundle) keys() []string {
+	keys := make([]string, b.count)
 	for i := range keys {
-		keys[i] = partKey(n.name, i)
+		keys[i] = partKey(b.name, i)
 	}
 	return keys
 }

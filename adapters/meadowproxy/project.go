@@ -3,6 +3,7 @@ package meadowproxy
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,14 +48,14 @@ func appendMember(dst []byte, name string, value []byte) []byte {
 func (x *extra) text() string {
 	var dst []byte
 	if x.absent != nil {
-		dst = appendMember(dst, "$absent", append(x.absent[:len(x.absent):len(x.absent)], ']'))
+		dst = appendMember(dst, "$absent", append(slices.Clip(x.absent), ']'))
 	}
 	for _, m := range []struct {
 		name string
 		list []byte
 	}{{"$raw", x.raw}, {"$ours", x.ours}, {"$parts", x.parts}, {"$odd", x.odd}} {
 		if m.list != nil {
-			dst = appendMember(dst, m.name, append(m.list[:len(m.list):len(m.list)], '}'))
+			dst = appendMember(dst, m.name, append(slices.Clip(m.list), '}'))
 		}
 	}
 	if x.others != nil {
@@ -82,7 +83,7 @@ func (x *extra) whole() string {
 		return text
 	}
 	counted := *x
-	counted.odd = appendMember(x.odd[:len(x.odd):len(x.odd)], "Extra", strconv.AppendInt(nil, int64(n), 10))
+	counted.odd = appendMember(slices.Clip(x.odd), "Extra", strconv.AppendInt(nil, int64(n), 10))
 	return counted.text()
 }
 
@@ -190,7 +191,7 @@ func (w *way) body(l *layout, row *ports.Row, s *sent, form string, id int64) (b
 		body = append(append(append(body, '"'), column...), `":`...)
 		body = append(ports.AppendQuoted(body, stands), ',')
 		if stands != is {
-			x.ours = appendMember(x.ours[:len(x.ours):len(x.ours)], own, ports.AppendQuoted(nil, is))
+			x.ours = appendMember(slices.Clip(x.ours), own, ports.AppendQuoted(nil, is))
 		}
 	}
 	if l.natural == l.table.Key {
@@ -203,9 +204,9 @@ func (w *way) body(l *layout, row *ports.Row, s *sent, form string, id int64) (b
 	text, parts := x.whole(), s.parts
 	if at, ok := w.column(l.table.Name, "Extra"); ok {
 		if _, room := at.room(w.engine); room > 0 && len(text) > room {
-			large := sent{extra: extra{ours: x.ours, parts: x.parts[:len(x.parts):len(x.parts)]}}
+			large := sent{extra: extra{ours: x.ours, parts: slices.Clip(x.parts)}}
 			w.part(&large, row, &ports.Column{Name: "Extra"}, text, room)
-			text, parts = large.extra.whole(), append(parts[:len(parts):len(parts)], large.parts...)
+			text, parts = large.extra.whole(), append(slices.Clip(parts), large.parts...)
 		}
 	}
 	body = append(ports.AppendQuoted(append(body, `,"Extra":`...), text), '}')
@@ -219,7 +220,9 @@ func identify(l *layout, row *ports.Row, r *ports.Record) error {
 			return ports.InField(ports.Invalid, l.table.Key, "is not the key of the row that has the record")
 		}
 	}
-	name, want, text := "", any(nil), []byte(nil)
+	var name string
+	var want any
+	var text []byte
 	switch row.Kind {
 	case ports.KindEvent:
 		name, want, text = "EventGUID", row.GUID, ports.AppendQuoted(nil, row.GUID)

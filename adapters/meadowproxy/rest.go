@@ -2,6 +2,7 @@ package meadowproxy
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -60,13 +61,12 @@ func (w *way) rows(ctx context.Context, a *ask) ([]*shown, error) {
 		return nil, err
 	}
 	lite := a.columns != nil && a.column == "" && !w.whole.Load()
-	r, err := w.request(ctx, a.class, "GET", a.path(base, lite), nil, "")
+	r, err := w.request(ctx, a.class, http.MethodGet, a.path(base, lite), nil, "")
 	if err != nil {
 		return nil, err
 	}
 	if lite && !a.fits(&r) { // an interface that does not shorten rows as it should gives whole ones
-		lite = false
-		if r, err = w.request(ctx, a.class, "GET", a.path(base, false), nil, ""); err != nil {
+		if r, err = w.request(ctx, a.class, http.MethodGet, a.path(base, false), nil, ""); err != nil {
 			return nil, err
 		}
 		if r.status == 200 {

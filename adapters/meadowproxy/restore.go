@@ -199,10 +199,10 @@ func (s *shown) record(lean bool) (*ports.Record, error) {
 	var skip []string
 	for at := range t.Members {
 		c := &t.Members[at]
-		switch {
-		case c.Name == t.Key:
+		switch c.Name {
+		case t.Key:
 			values[at] = s.key
-		case c.Name == "EventGUID":
+		case "EventGUID":
 			values[at] = s.guid
 		default:
 			values[at] = s.value(c)

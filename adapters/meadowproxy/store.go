@@ -3,6 +3,8 @@ package meadowproxy
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"slices"
 	"strconv"
 
 	"holdfast/ports"
@@ -52,7 +54,22 @@ func (w *way) keep(ctx context.Context, class ports.WorkClass, parts []part) err
 	if err != nil {
 		return err
 	}
+	var absent, left []part
 	for _, p := range parts {
+		if there[p.key] == nil {
+			absent = append(absent, p)
+		} else {
+			left = append(left, p)
+		}
+	}
+	for some := range slices.Chunk(absent, partsAtOnce) {
+		failed, err := w.keepMany(ctx, class, base, some)
+		if err != nil {
+			return err
+		}
+		left = append(left, failed...)
+	}
+	for _, p := range left {
 		if err := w.keepOne(ctx, class, base, p, there[p.key]); err != nil {
 			return err
 		}
@@ -60,32 +77,66 @@ func (w *way) keep(ctx context.Context, class ports.WorkClass, parts []part) err
 	return nil
 }
 
+// keepMany stores new parts in one request, and gives those that the answer does not show.
+func (w *way) keepMany(ctx context.Context, class ports.WorkClass, base string, parts []part) (failed []part, err error) {
+	body := []byte{'['}
+	for i, p := range parts {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(p.members(append(body, '{')), '}')
+	}
+	r, err := w.request(ctx, class, http.MethodPost, base+"s", append(body, ']'), "")
+	if err != nil {
+		return nil, err
+	}
+	items := bulkItems(&r)
+	for i, p := range parts {
+		if len(items) != len(parts) || !p.shownIn(items[i]) {
+			failed = append(failed, p)
+		}
+	}
+	return failed, nil
+}
+
+func (p part) members(dst []byte) []byte {
+	dst = ports.AppendQuoted(append(dst, `"`+own.Key+`":`...), p.key)
+	return ports.AppendQuoted(append(dst, `,"`+partValue+`":`...), p.text)
+}
+
+func (p part) shownIn(item []byte) bool {
+	s, err := partsLayout.readRow(item)
+	if err != nil {
+		return false
+	}
+	_, refused := refusedItem(s)
+	return !refused && s.id > 0 && s.key == p.key && s.column(partValue) == p.text
+}
+
 func (w *way) keepOne(ctx context.Context, class ports.WorkClass, base string, p part, there *shown) error {
 	for failed := 0; ; failed++ {
-		method, body := "POST", []byte{'{'}
+		method, body := http.MethodPost, []byte{'{'}
 		if there != nil {
 			if there.deleted() {
 				path := base + "/Undelete/" + strconv.FormatInt(there.id, 10)
-				if r, err := w.request(ctx, class, "GET", path, nil, ""); err != nil {
+				if r, err := w.request(ctx, class, http.MethodGet, path, nil, ""); err != nil {
 					return err
 				} else if f, m := r.readFault(); r.status != 200 {
 					return f.err(opPut, m)
 				}
 			}
-			method = "PUT"
+			method = http.MethodPut
 			body = strconv.AppendInt(append(body, `"`+partsLayout.identity+`":`...), there.id, 10)
 			body = append(body, ',')
 		}
-		body = ports.AppendQuoted(append(body, `"`+own.Key+`":`...), p.key)
-		body = append(ports.AppendQuoted(append(body, `,"`+partValue+`":`...), p.text), '}')
+		body = append(p.members(body), '}')
 		r, err := w.request(ctx, class, method, base, body, "")
 		if err != nil {
 			return err
 		}
 		f, m := r.readFault()
 		if r.status == 200 {
-			s, err := partsLayout.readRow(r.body)
-			if err == nil && s.key == p.key && s.column(partValue) == p.text {
+			if p.shownIn(r.body) {
 				return nil
 			}
 			f, m = fault{status: 200, text: "the answer does not show the part"}, faultVague
@@ -137,7 +188,7 @@ func (w *way) release(ctx context.Context, class ports.WorkClass, before map[str
 		for _, step := range []struct {
 			method, path string
 			body         []byte
-		}{{"PUT", base, emptied}, {"DELETE", base + "/" + id, nil}} {
+		}{{http.MethodPut, base, emptied}, {http.MethodDelete, base + "/" + id, nil}} {
 			r, err := w.request(ctx, class, step.method, step.path, step.body, "")
 			if err != nil {
 				return err
@@ -161,9 +212,7 @@ func (w *way) complete(ctx context.Context, class ports.WorkClass, rows []*shown
 				if _, open := s.large(name); !open || lean && s.layout.opaque(name) {
 					continue
 				}
-				for _, key := range b.keys() {
-					keys = append(keys, key)
-				}
+				keys = append(keys, b.keys()...)
 			}
 		}
 		if len(keys) == 0 {

@@ -2,6 +2,7 @@ package meadowproxy
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 
 	"holdfast/ports"
@@ -98,9 +99,9 @@ func (p *putting) single(ctx context.Context, t *target) {
 		t.settle(err)
 		return
 	}
-	method := "PUT"
+	method := http.MethodPut
 	if t.id == 0 {
-		method = "POST"
+		method = http.MethodPost
 	}
 	r, err := p.request(ctx, p.class, method, base, body, t.row.First.Actor)
 	if err != nil {
@@ -169,8 +170,7 @@ func (p *putting) stored(ctx context.Context, t *target, s *shown, parts []part)
 
 // bulk writes records that are all there, or all not, in one request.
 func (p *putting) bulk(ctx context.Context, targets []*target, actor string) {
-	l := targets[0].layout
-	base, err := p.base(l.table.Name)
+	base, err := p.base(targets[0].layout.table.Name)
 	body := []byte{'['}
 	all := make([][]part, len(targets))
 	for i, t := range targets {
@@ -184,9 +184,9 @@ func (p *putting) bulk(ctx context.Context, targets []*target, actor string) {
 		}
 		body = append(body, text...)
 	}
-	method := "PUT"
+	method := http.MethodPut
 	if targets[0].id == 0 {
-		method = "POST"
+		method = http.MethodPost
 	}
 	var r reply
 	if err == nil {
@@ -206,15 +206,36 @@ func (p *putting) bulk(ctx context.Context, targets []*target, actor string) {
 	}
 	items := bulkItems(&r)
 	for i, t := range targets {
-		if i < len(items) && len(items) == len(targets) {
-			if s, err := l.readRow(items[i]); err == nil && !refusedItem(s) && t.shows(s) {
-				p.stored(ctx, t, s, all[i])
-				continue
-			}
+		if len(items) == len(targets) && p.taken(ctx, t, items[i], all[i]) {
+			continue
 		}
 		t.failed++
 		t.again(p.way)
 	}
+}
+
+// taken settles a record of which a bulk answer says what became of it, and says so. What the row is refused for is told by a try of
+// it alone; only what concerns all rows counts at once.
+func (p *putting) taken(ctx context.Context, t *target, item []byte, parts []part) bool {
+	s, err := t.layout.readRow(item)
+	if err != nil {
+		return false
+	}
+	if raw, refused := refusedItem(s); refused {
+		f, m := rowFault(raw)
+		switch m {
+		case faultNotNow, faultFull, faultDenied, faultForgotten:
+			t.settle(f.err(opPut, m))
+			return true
+		}
+		t.taken = m == faultDuplicate && t.id == 0
+		return false
+	}
+	if !t.shows(s) {
+		return false
+	}
+	p.stored(ctx, t, s, parts)
+	return true
 }
 
 // bulkItems are the rows of a bulk answer; none where it is no list.
@@ -230,9 +251,9 @@ func bulkItems(r *reply) (items [][]byte) {
 
 // refusedItem says whether a row of a bulk answer is one that was not written: the interface gives it an object Error. Attempts have
 // a column of that name, which is a text.
-func refusedItem(s *shown) bool {
+func refusedItem(s *shown) (fault []byte, refused bool) {
 	raw := s.raw["Error"]
-	return len(raw) > 0 && (raw[0] == '{' || s.layout.table.Kind != ports.KindAttempt)
+	return raw, len(raw) > 0 && (raw[0] == '{' || s.layout.table.Kind != ports.KindAttempt)
 }
 
 // remove deletes a record. One that is not there is gone already.
@@ -247,7 +268,7 @@ func (p *putting) remove(ctx context.Context, t *target) {
 		t.settle(err)
 		return
 	}
-	r, err := p.request(ctx, p.class, "DELETE", base+"/"+strconv.FormatInt(t.id, 10), nil, t.row.First.Actor)
+	r, err := p.request(ctx, p.class, http.MethodDelete, base+"/"+strconv.FormatInt(t.id, 10), nil, t.row.First.Actor)
 	if err != nil {
 		t.settle(err)
 		return
@@ -275,7 +296,7 @@ func (p *putting) undelete(ctx context.Context, t *target) error {
 	if err != nil {
 		return err
 	}
-	r, err := p.request(ctx, p.class, "GET", base+"/Undelete/"+strconv.FormatInt(t.id, 10), nil, t.row.First.Actor)
+	r, err := p.request(ctx, p.class, http.MethodGet, base+"/Undelete/"+strconv.FormatInt(t.id, 10), nil, t.row.First.Actor)
 	if err != nil {
 		return err
 	}
