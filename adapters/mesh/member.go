@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"context"
+	"crypto/x509"
 	"math/rand/v2"
 	"net/url"
 	"sync"
@@ -36,7 +37,8 @@ type MemberConfig struct {
 	HostID     string // the machine
 	User       string // who logs in, "" for nobody
 	Password   string
-	JoinSecret string // "" for none
+	JoinSecret string         // "" for none
+	Roots      *x509.CertPool // of the authorities that the hub's certificate may be of; nil: those of the system
 	Core       MemberCore
 	Limits     MemberLimits
 	Timing     MemberTiming
@@ -145,7 +147,7 @@ func NewMember(c MemberConfig) (*Member, error) {
 	if m.log == nil {
 		m.log = hclog.NewNullLogger()
 	}
-	m.web = newWeb(base.Scheme+"://"+base.Host, c.User, c.Password, m.timing)
+	m.web = newWeb(base.Scheme+"://"+base.Host, c.User, c.Password, c.Roots, m.timing)
 	m.bytes = semaphore.NewWeighted(m.limits.Bytes)
 	m.slots = make(chan struct{}, m.limits.Works)
 	m.reading = make(chan struct{}, m.limits.Reads)

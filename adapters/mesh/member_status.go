@@ -3,6 +3,7 @@ package mesh
 import (
 	"bytes"
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"strings"
 	"time"
@@ -110,6 +111,10 @@ func (m *Member) lostBecause(err error) {
 	m.count(func(v *MemberStatus) { v.LastError, v.LastErrorAt = text, time.Now() })
 	if _, no := errors.AsType[rejection](err); no {
 		m.turn(MemberRejected, text, m.remedyForRejection())
+		return
+	}
+	if _, strange := errors.AsType[*tls.CertificateVerificationError](err); strange {
+		m.turn(MemberConnecting, text, "see that "+m.web.base+" is the hub's address as its certificate has it, and give its authority's certificate as join_ca in the mesh block where this machine does not trust it")
 		return
 	}
 	m.turn(MemberConnecting, text, "see that the hub runs, and that "+m.web.base+" is its address; it is tried again and again")

@@ -3,6 +3,8 @@ package mesh
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,10 +33,11 @@ type web struct {
 	refused string // why the last login failed; "" when it did not, or there is none to try
 }
 
-func newWeb(base, user, password string, timing MemberTiming) *web {
+func newWeb(base, user, password string, roots *x509.CertPool, timing MemberTiming) *web {
 	transport, _ := http.DefaultTransport.(*http.Transport)
 	own := transport.Clone()
 	own.MaxIdleConnsPerHost, own.IdleConnTimeout = 8, 30*time.Second
+	own.TLSClientConfig, own.ForceAttemptHTTP2 = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, false // a socket is no matter of HTTP/2
 	return &web{base: base, user: user, password: password, timing: timing, client: &http.Client{
 		Transport:     own,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

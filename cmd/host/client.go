@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ type client struct {
 }
 
 func (in *invocation) client() (*client, error) {
-	base, err := in.server()
+	base, own, err := in.server()
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +40,9 @@ func (in *invocation) client() (*client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableCompression = true
+	if transport.TLSClientConfig, err = trust(in.CA, own); err != nil {
+		return nil, exitcode.With(exitcode.Usage, fmt.Errorf("--ca: %w", err))
+	}
 	return &client{base: strings.TrimRight(base, "/"), token: in.Token, http: &http.Client{Transport: transport}}, nil
 }
 
@@ -147,7 +151,7 @@ func (c *client) refusal(status int, answer []byte) error {
 }
 
 func (c *client) foreign() error {
-	return exitcode.With(exitcode.Environment, fmt.Errorf("what answers at %s is not holdfast", c.base))
+	return exitcode.With(exitcode.Environment, fmt.Errorf("what answers at %s is not holdfast, or not by that scheme (http, https)", c.base))
 }
 
 // errUnreachable marks that no host answered at all.
@@ -156,6 +160,9 @@ var errUnreachable = errors.New("no host answers")
 func (c *client) unreachable(err error) error {
 	if whole, ok := errors.AsType[*url.Error](err); ok {
 		err = whole.Err
+	}
+	if strange, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return exitcode.With(exitcode.Environment, fmt.Errorf("the certificate of %s is not trusted (%w); name the file of its authority with --ca or HOLDFAST_CA", c.base, strange.Err))
 	}
 	return exitcode.With(exitcode.Environment, fmt.Errorf("%w at %s (%w); start one with `holdfast serve`, or name another with --server", errUnreachable, c.base, err))
 }

@@ -53,6 +53,7 @@ type globals struct {
 	ConfigFile string `name:"config" placeholder:"FILE" env:"HOLDFAST_CONFIG" help:"Configuration, HCL or JSON (by its ending .json). Without it holdfast.hcl in the working directory, if it is there, else the defaults."`
 	Server     string `placeholder:"URL" env:"HOLDFAST_SERVER" help:"The running host to talk to. Without it the configured listen address."`
 	Token      string `placeholder:"TEXT" env:"HOLDFAST_TOKEN" help:"The secret to call the host with; better given in the environment, since everybody sees command lines."`
+	CA         string `name:"ca" placeholder:"FILE" env:"HOLDFAST_CA" help:"Certificates of authorities to trust beside the system's, for a host that is reached by https. The certificate that the configuration names is trusted without."`
 	LogLevel   string `placeholder:"LEVEL" help:"What is logged: trace, debug, info, warn or error and above ($$HOLDFAST_LOG_LEVEL)."`
 }
 
@@ -137,16 +138,16 @@ func (in *invocation) load(flags map[string]string) (*config.Config, error) {
 	return cfg, cfg.Err(diags)
 }
 
-// server gives the URL of the host to talk to.
-func (in *invocation) server() (string, error) {
+// server gives the URL of the host to talk to, and the configuration where it is the one that is configured there.
+func (in *invocation) server() (string, *config.Config, error) {
 	if in.Server != "" {
-		return in.Server, nil
+		return in.Server, nil, nil
 	}
 	cfg, err := in.load(nil)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return cfg.URL(), nil
+	return cfg.URL(), cfg, nil
 }
 
 // quiet is the logger of a command that only asks plugins what they are: what they say then stands in the error, if there is

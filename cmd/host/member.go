@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"os"
 
@@ -32,9 +33,15 @@ func join(cfg *config.Config, state ports.State, host *core.Host, log hclog.Logg
 		return nil, err
 	}
 	machine, _ := os.Hostname()
+	var roots *x509.CertPool // of the system
+	if cfg.Mesh.JoinCA != "" {
+		if roots, err = config.Authorities(cfg.Mesh.JoinCA); err != nil {
+			return nil, err
+		}
+	}
 	member, err := mesh.NewMember(mesh.MemberConfig{
 		URL: cfg.Mesh.Join, Name: cmp.Or(cfg.Mesh.As, "holdfast-"+who.Short()), HostID: cmp.Or(machine, "machine") + "/" + who.Short(), // tells two of one name apart
-		User: cfg.Mesh.JoinUser, Password: cfg.Mesh.JoinPassword.Reveal(), JoinSecret: cfg.Mesh.JoinWith.Reveal(),
+		User: cfg.Mesh.JoinUser, Password: cfg.Mesh.JoinPassword.Reveal(), JoinSecret: cfg.Mesh.JoinWith.Reveal(), Roots: roots,
 		Core: mesh.Over(host), Logger: log,
 	})
 	if err != nil {

@@ -75,7 +75,7 @@ func checked(cfg *config.Config, answers map[*config.Backend]said) (mistakes hcl
 			tables[b] = a.Options
 		}
 	}
-	return append(mistakes, cfg.CheckPlaces(tables)...)
+	return append(append(mistakes, cfg.CheckPlaces(tables)...), cfg.CheckFiles()...)
 }
 
 // checkedOne holds one block against what its plugin said.

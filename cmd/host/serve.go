@@ -39,6 +39,13 @@ func (s serveCommand) Run(in *invocation) error {
 		return exitcode.With(exitcode.Environment, fmt.Errorf("listen on %s: %w; stop what listens there or set another address with --listen", cfg.Listen, err))
 	}
 	defer listener.Close()
+	if cfg.TLS.On() {
+		shown, err := openCertificate(cfg.TLS, log.Named("tls"))
+		if err != nil {
+			return err
+		}
+		listener = shown.over(listener)
+	}
 	house, err := open(cfg, log)
 	if err != nil {
 		return exitcode.With(exitcode.Environment, err)
@@ -80,7 +87,7 @@ func (s serveCommand) Run(in *invocation) error {
 	if err := house.mesh.begin(cfg, host, member, log.Named("mesh")); err != nil {
 		return err
 	}
-	fmt.Fprintf(in.stdout, "holdfast %s serves on http://%s, data in %s\n", version(), listener.Addr(), cfg.Data)
+	fmt.Fprintf(in.stdout, "holdfast %s serves on %s://%s, data in %s\n", version(), cfg.Scheme(), listener.Addr(), cfg.Data)
 	refused := func(err error) error { return cfg.Err(cfg.Refusal(cfg.LocalBackend(), err)) }
 	return running{api: api, mesh: house.mesh, member: member, host: host, local: local, followers: processes, log: log, refused: refused}.until(in.ctx, listener)
 }

@@ -24,7 +24,7 @@ type bridge struct {
 	local       *Persistence
 	eventIDs    map[string][]int // of the local store, by item
 	lastEvent   int
-	runs        []members // in memory, for as long as the hub lives
+	runs        []members       // in memory, for as long as the hub lives
 	afar        map[string]bool // of those, by hash: the disk was not told how the run ended, for another store was
 	flushing    map[string]bool
 	marks       map[string]string // how far a beacon was flushed, by family and BeaconID
