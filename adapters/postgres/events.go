@@ -13,9 +13,10 @@ func (b *Backend) Events(ctx context.Context, q ports.EventQuery) (ports.Page, e
 	if err != nil {
 		return ports.Page{}, err
 	}
-	l := &listing{layout: events, sort: "OrderKey", key: "EventGUID", desc: q.Desc, after: q.After}
-	l.along("WorkItemHash", q.Key)
+	list := &listing{layout: events, sort: "OrderKey", key: "EventGUID", desc: q.Desc, after: q.After}
+	list.along("WorkItemHash", q.Key)
 	return view(ctx, d, "postgres: list events", func(ctx context.Context, r *reading) (ports.Page, error) {
+		l := *list // it moves on
 		return l.fill(ctx, r, newPager(q.Limit), !q.Bodies, b.searchLimit)
 	})
 }

@@ -48,10 +48,11 @@ func (b *Backend) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, err
 	}
 	list := itemList(&q)
 	return view(ctx, d, op, func(ctx context.Context, r *reading) (ports.Page, error) {
+		l := *list // it moves on
 		if q.OrderBy != "" {
-			return list.sorted(ctx, r, &q)
+			return l.sorted(ctx, r, &q)
 		}
-		return list.fill(ctx, r, newPager(q.Limit), !q.Bodies, b.searchLimit)
+		return l.fill(ctx, r, newPager(q.Limit), !q.Bodies, b.searchLimit)
 	})
 }
 

@@ -17,8 +17,9 @@ func (b *Backend) Manifests(ctx context.Context, q ports.ManifestQuery) (ports.P
 	if err != nil {
 		return ports.Page{}, err
 	}
-	l := manifestList(&q)
+	list := manifestList(&q)
 	return view(ctx, d, "postgres: list manifests", func(ctx context.Context, r *reading) (ports.Page, error) {
+		l := *list // it moves on
 		return l.fill(ctx, r, newPager(q.Limit), !q.Bodies, b.searchLimit)
 	})
 }

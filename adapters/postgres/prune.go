@@ -118,22 +118,42 @@ type pruning struct {
 	pruned ports.Pruned
 }
 
-// remove takes some records out, with what belongs to them; where that is much, in several transactions.
+// remove takes some records out, with what belongs to them; where that is much, in several transactions. After each it rests for as
+// long as that took, so that those who write have the server for themselves half of the time.
 func (p *pruning) remove(ctx context.Context, l *layout, keys []string) error {
-	for {
+	for tries := 1; ; tries++ {
+		began := time.Now()
 		counts, err := inTransaction(ctx, p.base, opPrune, forGood, func(ctx context.Context, r *reading) (ports.Pruned, error) {
 			return p.some(ctx, r, l, keys)
 		})
-		if err != nil {
+		if err != nil && (tries == maxTries || ports.CodeOf(err) != ports.Unavailable) {
 			return err
+		}
+		if err == nil {
+			tries = 0
 		}
 		p.pruned.Items += counts.Items
 		p.pruned.Events += counts.Events
 		p.pruned.Attempts += counts.Attempts
 		p.pruned.Manifests += counts.Manifests
-		if !counts.More {
+		if !rested(ctx, time.Since(began)) {
+			return ctx.Err()
+		}
+		if err == nil && !counts.More {
 			return nil
 		}
+	}
+}
+
+// rested waits, and says whether there is time left.
+func rested(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -66,16 +66,17 @@ type victim struct {
 func (sw *sweep) find(ctx context.Context, d *database, a ages, limit int, until time.Time) (found []victim, end bool, err error) {
 	for sw.stage < len(sweepStages) {
 		st := &sweepStages[sw.stage]
-		seen, err := view(ctx, d, opPrune, func(ctx context.Context, r *reading) (int, error) {
-			return sw.page(ctx, r, st, a, limit, &found)
+		p, err := view(ctx, d, opPrune, func(ctx context.Context, r *reading) (swept, error) {
+			return st.page(ctx, r, a, sw.after, limit-len(found))
 		})
 		if err != nil {
 			return nil, false, err
 		}
-		if len(found) == limit {
+		sw.after = p.after
+		if found = append(found, p.found...); len(found) == limit {
 			return found, false, nil
 		}
-		if seen < sweepPage {
+		if p.seen < sweepPage {
 			sw.stage++
 			sw.after = ports.Cursor{}
 		}
@@ -86,22 +87,30 @@ func (sw *sweep) find(ctx context.Context, d *database, a ages, limit int, until
 	return found, true, nil
 }
 
-func (sw *sweep) page(ctx context.Context, r *reading, st *stage, a ages, limit int, found *[]victim) (seen int, err error) {
+// swept is what one read of a sweep came to.
+type swept struct {
+	found []victim
+	after ports.Cursor // the last row that was looked at
+	seen  int
+}
+
+func (st *stage) page(ctx context.Context, r *reading, a ages, after ports.Cursor, limit int) (swept, error) {
+	p := swept{after: after}
 	key := `"` + st.layout.table.Key + `"`
-	err = r.query(ctx, `SELECT "`+st.sort+`", `+key+`, "ChangeHost", `+quoted(st.times)+` FROM "`+st.layout.table.Name+`"
+	err := r.query(ctx, `SELECT "`+st.sort+`", `+key+`, "ChangeHost", `+quoted(st.times)+` FROM "`+st.layout.table.Name+`"
 		WHERE "Status" = $1 AND ("`+st.sort+`", `+key+`) > ($2, $3) ORDER BY "`+st.sort+`", `+key+` LIMIT `+strconv.Itoa(sweepPage),
 		func(row []any) error {
-			if len(*found) == limit {
+			if len(p.found) == limit {
 				return nil // looked at again by the next call
 			}
-			seen++
-			sw.after.Sort, _ = row[0].(string)
-			sw.after.Key, _ = row[1].(string)
+			p.seen++
+			p.after.Sort, _ = row[0].(string)
+			p.after.Key, _ = row[1].(string)
 			host, _ := row[2].(string)
 			if before, ok := a.of(host); ok && ended(before, row[3:]) {
-				*found = append(*found, victim{st.layout, sw.after.Key})
+				p.found = append(p.found, victim{st.layout, p.after.Key})
 			}
 			return nil
-		}, st.status, sw.after.Sort, sw.after.Key)
-	return seen, err
+		}, st.status, after.Sort, after.Key)
+	return p, err
 }
