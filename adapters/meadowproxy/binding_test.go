@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,9 +38,7 @@ func (s *scene) turn(change func(is *ports.Beacons)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := ports.Beacons{Version: s.is.Version + 1, List: slices.Clone(s.is.List), Assigned: map[ports.Family]ports.Assignment{}}
-	for f, a := range s.is.Assigned {
-		next.Assigned[f] = a
-	}
+	maps.Copy(next.Assigned, s.is.Assigned)
 	change(&next)
 	s.is = next
 	close(s.changed)
@@ -234,7 +233,7 @@ func TestFamiliesOnOneConnectionShareABootstrapAndOthersHaveTheirOwn(t *testing.
 		}
 		s.turn(assign(ports.Manifest, "db", 2))
 		s.turn(assign(ports.Queue, "db", 3))
-		time.Sleep(time.Second)
+		pause(t.Context(), time.Second)
 		q, err = b.probe(t, ports.Queue)
 		m, err2 = b.probe(t, ports.Manifest)
 		if err != nil || err2 != nil || q.bound.connection != 3 || m.bound.connection != 2 {
@@ -282,7 +281,7 @@ func TestABootstrapThatFailsIsToldAndTriedAgain(t *testing.T) {
 		if time.Since(began) > 0 {
 			t.Error("what has failed is waited for")
 		}
-		time.Sleep(10 * firstPause)
+		pause(t.Context(), 10*firstPause)
 		if _, err := b.probe(t, ports.Queue); err != nil {
 			t.Errorf("after the failures: %v", err)
 		}
@@ -337,7 +336,7 @@ func TestABindingThatIsForgottenAtOnceIsNotMadeAgainInACircle(t *testing.T) {
 			is.List = []ports.Beacon{databeacon("db", 1)}
 			assign(ports.Queue, "db", 1)(is)
 		})
-		for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		for until := time.Now().Add(time.Minute); time.Now().Before(until); pause(t.Context(), 10*time.Millisecond) {
 			if h, err := b.probe(t, ports.Queue); err == nil {
 				b.forgot(h)
 			}
@@ -359,7 +358,7 @@ func TestAnAssignmentThatIsMadeAgainIsBootstrappedAgain(t *testing.T) {
 		s.turn(func(is *ports.Beacons) {
 			is.Assigned[ports.Queue] = ports.Assignment{BeaconID: "db", IDBeaconConnection: 1, AssignedAt: "later"}
 		})
-		time.Sleep(time.Minute)
+		pause(t.Context(), time.Minute)
 		if made := f.seats(); len(made) != 2 {
 			t.Errorf("bootstraps of %v", made)
 		}

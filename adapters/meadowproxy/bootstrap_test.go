@@ -78,16 +78,6 @@ func (h *theatre) mustFit(s seat) *binding {
 	return b
 }
 
-// actions lists what was asked for, in order.
-func (s *scene) actions() (list []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, w := range s.sent {
-		list = append(list, w.Action)
-	}
-	return list
-}
-
 func TestABootstrapMakesEverythingAndCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	inManners(t, func(t *testing.T, o stock.Options) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -221,7 +222,7 @@ func TestAProbeSeesWhatKeepsADatabaseFromBeingWritten(t *testing.T) {
 		"writes are forbidden": {func(a *alone) {
 			a.db.Fault(func(_, _ string, settings json.RawMessage) (string, bool) {
 				var s struct{ Method string }
-				return "MeadowProxy: writes are disabled.", json.Unmarshal(settings, &s) == nil && s.Method == "PUT"
+				return "MeadowProxy: writes are disabled.", json.Unmarshal(settings, &s) == nil && s.Method == http.MethodPut
 			})
 		}, "", false},
 	} {
