@@ -27,7 +27,7 @@ func answering(answers map[string]said) describeFunc {
 
 func TestOnlyWhatIsWrongWithTheFileOrTheLocalStoreStopsAStart(t *testing.T) {
 	t.Parallel()
-	tape := ports.Description{Kind: "tape", Options: []ports.Option{{Name: "drive", Type: ports.OptionString}}}
+	tape := ports.Description{Kind: "tape", Options: []ports.Option{{Name: "drive", Type: ports.OptionString}, {Name: "timeout", Type: ports.OptionDuration}}}
 	const local = "backend \"sqlite\" \"local\" {\n  local = true\n}\n"
 	for _, c := range []struct {
 		name, text string
@@ -40,6 +40,8 @@ func TestOnlyWhatIsWrongWithTheFileOrTheLocalStoreStopsAStart(t *testing.T) {
 		{"a follower's plugin is of another kind", local + "backend \"tape\" \"archive\" {}\n", map[string]said{"sqlite": {Description: sqlite}, "tape": {Description: sqlite}}, `of the kind "sqlite"`},
 		{"an option of a follower is wrong", local + "backend \"tape\" \"archive\" {\n  driv = \"x\"\n}\n", map[string]said{"sqlite": {Description: sqlite}, "tape": {Description: tape}}, `Did you mean "drive"?`},
 		{"two are in one place", local + "backend \"sqlite\" \"mirror\" {}\n", map[string]said{"sqlite": {Description: sqlite}}, "in the same place"},
+		{"two would go to the same peer", local + "backend \"tape\" \"one\" {}\nbackend \"tape\" \"two\" {\n  timeout = \"2s\"\n}\n", map[string]said{"sqlite": {Description: sqlite}, "tape": {Description: tape}}, `Give "two" another drive`},
+		{"two go to peers of their own", local + "backend \"tape\" \"one\" {}\nbackend \"tape\" \"two\" {\n  drive = \"b\"\n}\n", map[string]said{"sqlite": {Description: sqlite}, "tape": {Description: tape}}, ""},
 		{"the local store's plugin is not there", local, map[string]said{"sqlite": {err: errors.New("no such file")}}, `backend "local" does not start`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
