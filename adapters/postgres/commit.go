@@ -159,7 +159,7 @@ func (w *writer) fence(t *turn) (map[ports.Family]ports.Mark, error) {
 		return nil, err
 	}
 	if words[keyStoreID] != t.base.storeID {
-		go w.gone(w.base)
+		go w.base.gone(w.base)
 		return nil, ports.Errorf(ports.Unavailable, opCommit, "the tables are those of another store now; they are opened again")
 	}
 	if err := w.fold.loaded(); err != nil {

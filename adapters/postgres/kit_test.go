@@ -149,3 +149,17 @@ func randomText(n int) string {
 	}
 	return string(b)
 }
+
+// commitManifests commits manifests, one a Seq.
+func commitManifests(t testing.TB, b *Backend, first uint64, records ...string) {
+	t.Helper()
+	var entries []ports.Entry
+	for i, record := range records {
+		r, err := ports.ParseRecord(ports.Manifests, []byte(record))
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, entry(first+uint64(i), ports.UpsertManifest, r.Text("Hash"), record))
+	}
+	commit(t, b, entries...)
+}

@@ -98,7 +98,7 @@ func (p *putting) once(t *turn, from, to int) (n int, refused, err error) {
 		return from, nil, err
 	}
 	if storeID != t.base.storeID {
-		go w.gone(w.base)
+		go w.base.gone(w.base)
 		return from, nil, ports.Errorf(ports.Unavailable, opPut, "the tables are those of another store now; they are opened again")
 	}
 	if follows && b.After != nil && from == 0 {

@@ -155,7 +155,7 @@ func (b *Backend) opened(ctx context.Context) (*database, *writer, error) {
 
 // begin opens the database for all who wait.
 func (b *Backend) begin(o *opening) {
-	d, err := openDatabase(b.pool, b.patience, b.conf)
+	d, err := openDatabase(b.pool, b.patience, b.conf, b.forgetBase)
 	b.gate <- struct{}{}
 	defer b.unlock()
 	defer close(o.done)
@@ -165,7 +165,7 @@ func (b *Backend) begin(o *opening) {
 		return
 	}
 	if err == nil {
-		b.base, b.work, b.opening = d, startWriter(d, b.forgetBase), nil
+		b.base, b.work, b.opening = d, startWriter(d), nil
 	}
 }
 
@@ -179,7 +179,7 @@ func (b *Backend) forgetBase(d *database) {
 	w := b.work
 	b.base, b.work = nil, nil
 	b.unlock()
-	w.queue.close(ports.Errorf(ports.Unavailable, "postgres", "the tables were made anew; they are opened again"), true)
+	w.stop(ports.Errorf(ports.Unavailable, "postgres", "the tables were made anew; they are opened again"))
 }
 
 // Probe writes a row and takes it back; see ports.Backend. It waits for no lock: not for that of a commit, nor of another host's probe.

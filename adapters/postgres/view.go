@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,6 +25,7 @@ type database struct {
 	conf     settings
 	storeID  string
 	readers  *semaphore.Weighted // all connections but the writer's
+	gone     func(*database)     // its tables are not those that were opened: they are opened anew
 
 	opener  atomic.Pointer[string] // the host that opened the store last; nil: none did since this process began
 	limits  string                 // what a pooler's transaction begins with
@@ -31,8 +33,8 @@ type database struct {
 }
 
 // openDatabase connects and brings the tables to this version.
-func openDatabase(pool *pgxpool.Pool, p *patience, s settings) (*database, error) {
-	d := &database{pool: pool, patience: p, conf: s, readers: semaphore.NewWeighted(int64(s.size - 1))}
+func openDatabase(pool *pgxpool.Pool, p *patience, s settings, gone func(*database)) (*database, error) {
+	d := &database{pool: pool, patience: p, conf: s, readers: semaphore.NewWeighted(int64(s.size - 1)), gone: gone}
 	if s.pooler {
 		var parts []string
 		for name, value := range s.limits() {
@@ -92,7 +94,7 @@ var (
 )
 
 // view runs a function that sees one state of the database and gives what it gives. When ctx ends view returns at once, and the
-// connection is used again as soon as the server has let go of the statement.
+// connection is used again as soon as the server has let go of the statement. look may run several times.
 func view[T any](ctx context.Context, d *database, op string, look func(ctx context.Context, r *reading) (T, error)) (T, error) {
 	return inTransaction(ctx, d, op, readOnly, look)
 }
@@ -110,17 +112,23 @@ func inTransaction[T any](ctx context.Context, d *database, op string, m mode, l
 	go func() { // its end is bounded by ctx and cancelTimeout, and by the server's own limits
 		defer d.readers.Release(1)
 		var a answer
-		a.err = d.with(ctx, func(conn *pgx.Conn) (err error) {
-			r := &reading{conn: conn}
-			if err := d.start(ctx, conn, m.begin); err != nil {
+		for try := 1; ; try++ {
+			a.err = d.with(ctx, func(conn *pgx.Conn) (err error) {
+				r := &reading{conn: conn}
+				if err := d.start(ctx, conn, m.begin); err != nil {
+					return err
+				}
+				if a.value, err = look(ctx, r); err != nil {
+					return err
+				}
+				_, err = conn.Exec(ctx, m.end)
 				return err
+			})
+			// What only reads may be read again: sessions end, and tables get columns.
+			if a.err == nil || m != readOnly || try == maxTries || !again(a.err) || !rested(ctx, time.Duration(try)*rand.N(20*time.Millisecond)) {
+				break
 			}
-			if a.value, err = look(ctx, r); err != nil {
-				return err
-			}
-			_, err = conn.Exec(ctx, m.end)
-			return err
-		})
+		}
 		answers <- a
 	}()
 	select {
@@ -157,6 +165,8 @@ func (d *database) with(ctx context.Context, use func(conn *pgx.Conn) error) err
 		d.pool.Reset()
 		raw := conn.PgConn().Conn()
 		time.AfterFunc(graceTime, func() { _ = raw.Close() })
+	case stateOf(err) == "42P01":
+		go d.gone(d)
 	case stateOf(err) == "25006": // the server became read-only; another one may have taken over
 		d.pool.Reset()
 	}

@@ -17,7 +17,6 @@ type writer struct {
 	done  chan struct{} // closed when the goroutine has ended
 	ctx   context.Context
 	quit  context.CancelFunc
-	gone  func(*database) // the tables are not those that were opened
 
 	rules  ports.Rules // of the last Open; no HostID: none came yet
 	known  *ownHost    // nil: read at the beginning of the next transaction
@@ -34,8 +33,8 @@ type ownHost struct {
 	odds   map[ports.Family]*odds
 }
 
-func startWriter(d *database, gone func(*database)) *writer {
-	w := &writer{base: d, queue: newQueue(), done: make(chan struct{}), gone: gone, graves: maxGraves, buried: map[ports.Family]int64{}}
+func startWriter(d *database) *writer {
+	w := &writer{base: d, queue: newQueue(), done: make(chan struct{}), graves: maxGraves, buried: map[ports.Family]int64{}}
 	w.ctx, w.quit = context.WithCancel(context.Background())
 	w.fold = newFold(w)
 	go w.loop()
@@ -114,9 +113,6 @@ func (w *writer) transact(op string, bytes int64, fn func(t *turn) error) error 
 
 // told gives an error its code. Our own limit is the server's silence, and no caller's.
 func (w *writer) told(op string, err error) error {
-	if state := stateOf(err); state == "42P01" {
-		go w.gone(w.base)
-	}
 	if code := ports.CodeOf(err); code == ports.Deadline || code == ports.Canceled {
 		return ports.Errorf(ports.Unavailable, op, "the server did not answer within the option timeout; what was sent may still take effect")
 	}
