@@ -67,7 +67,7 @@ func fails(t *testing.T, d *Databeacon, capability, action string, settings any)
 type settings map[string]any
 
 // version1 is the recorded descriptor.
-func version1(t *testing.T) json.RawMessage {
+func version1(t testing.TB) json.RawMessage {
 	t.Helper()
 	var s struct{ SchemaJSON json.RawMessage }
 	if err := json.Unmarshal(recordedWorks(t, "databeacon-sqlite-bootstrap.ndjson")[0].Settings, &s); err != nil {
@@ -118,7 +118,7 @@ func store(t *testing.T, o Options) (d *Databeacon, base string) {
 }
 
 // narrow is the recorded descriptor with no text wider than MySQL takes.
-func narrow(t *testing.T) json.RawMessage {
+func narrow(t testing.TB) json.RawMessage {
 	t.Helper()
 	text := string(version1(t))
 	for _, size := range []string{`"512"`, `"500"`, `"1024"`} {

@@ -33,6 +33,7 @@ type berth struct {
 	beacon ports.Beacon
 	left   chan struct{} // closed when the session ends
 	slots  chan struct{}
+	extra  chan struct{} // what catching up may hold of the slots: all but the last
 }
 
 // NewMesh makes a mesh in which nobody is.
@@ -70,7 +71,7 @@ func (m *Mesh) Connect(d *Databeacon) {
 		b.leave()
 		m.sessions++
 		now := time.Now()
-		b.d, b.left, b.slots = d, make(chan struct{}), make(chan struct{}, slots)
+		b.d, b.left, b.slots, b.extra = d, make(chan struct{}), make(chan struct{}, slots), make(chan struct{}, slots-1)
 		b.beacon = ports.Beacon{
 			Name: d.Name(), ID: fmt.Sprintf("bcn-%s-%d", d.Name(), now.UnixMilli()+int64(m.sessions)), Session: m.sessions, Online: true,
 			Capabilities: d.Capabilities(), MaxConcurrent: slots, RegisteredAt: now, SeenAt: now,
@@ -149,18 +150,20 @@ func (m *Mesh) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer, er
 	}
 	m.works++
 	hash := fmt.Sprintf("wi-unknown-unknown-%d-%d", time.Now().UnixMilli(), m.works)
-	d, name, left, hold := b.d, b.beacon.Name, b.left, b.slots
+	d, name, left, needed := b.d, b.beacon.Name, b.left, []chan struct{}{b.slots}
+	if w.Class == ports.ClassCatchUp {
+		needed = []chan struct{}{b.extra, b.slots}
+	}
 	m.mu.Unlock()
-	select {
-	case hold <- struct{}{}:
-	case <-left:
-		return ports.WorkAnswer{}, ports.Errorf(ports.Unavailable, "mesh: dispatch", "the beacon %q left before it was sent the work", name)
-	case <-ctx.Done():
-		return ports.WorkAnswer{}, ports.Errorf(ports.Deadline, "mesh: dispatch", "the work was not sent to the beacon %q in time", name)
+	for i, hold := range needed {
+		if err := take(ctx, hold, left, name); err != nil {
+			release(needed[:i])
+			return ports.WorkAnswer{}, err
+		}
 	}
 	answered := make(chan ports.WorkAnswer, 1)
 	m.all.Go(func() {
-		defer func() { <-hold }()
+		defer release(needed)
 		outputs, failure := d.Do(context.WithoutCancel(ctx), w.Capability, w.Action, w.Settings)
 		answered <- ports.WorkAnswer{WorkItemHash: hash, Beacon: name, Outputs: outputs, Failure: failure}
 	})
@@ -171,6 +174,24 @@ func (m *Mesh) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer, er
 		return ports.WorkAnswer{}, ports.Errorf(ports.BackendGone, "mesh: dispatch", "the connection of the beacon %q broke while it worked", name)
 	case <-ctx.Done():
 		return ports.WorkAnswer{}, ports.Errorf(ports.Deadline, "mesh: dispatch", "the beacon %q gave no answer in time", name)
+	}
+}
+
+// take waits for a slot.
+func take(ctx context.Context, hold chan struct{}, left chan struct{}, name string) error {
+	select {
+	case hold <- struct{}{}:
+		return nil
+	case <-left:
+		return ports.Errorf(ports.Unavailable, "mesh: dispatch", "the beacon %q left before it was sent the work", name)
+	case <-ctx.Done():
+		return ports.Errorf(ports.Deadline, "mesh: dispatch", "the work was not sent to the beacon %q in time", name)
+	}
+}
+
+func release(held []chan struct{}) {
+	for _, hold := range held {
+		<-hold
 	}
 }
 

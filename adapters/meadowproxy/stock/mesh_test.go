@@ -86,3 +86,42 @@ func TestTheMeshSaysWhatBecameOfAWork(t *testing.T) {
 	}
 	close(release)
 }
+
+func TestCatchingUpLeavesASlotFree(t *testing.T) {
+	t.Parallel()
+	m := NewMesh()
+	t.Cleanup(m.Close)
+	d := open(t, Options{Name: "db"})
+	m.Connect(d)
+	begun, release := make(chan struct{}), make(chan struct{})
+	d.Fault(func(_, action string, _ json.RawMessage) (string, bool) {
+		if action == "ListConnections" {
+			begun <- struct{}{}
+			<-release
+		}
+		return "", false
+	})
+	limited, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	slow := ports.Work{Beacon: "db", Capability: "DataBeaconAccess", Action: "ListConnections", Class: ports.ClassCatchUp}
+	ended := make(chan error)
+	for range 3 {
+		go func() {
+			_, err := m.Dispatch(limited, slow)
+			ended <- err
+		}()
+	}
+	<-begun
+	<-begun
+	if a, err := m.Dispatch(limited, ports.Work{Beacon: "db", Capability: "MeadowProxy", Action: "Request", Class: ports.ClassLive}); err != nil || a.Failure == "" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	release <- struct{}{}
+	<-begun
+	close(release)
+	for range 3 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -27,7 +27,7 @@ type recordedWork struct {
 	answered     bool
 }
 
-func recordedWorks(t *testing.T, file string) (works []*recordedWork) {
+func recordedWorks(t testing.TB, file string) (works []*recordedWork) {
 	t.Helper()
 	lines(t, file, func(line []byte) {
 		var step struct {
@@ -56,7 +56,7 @@ func recordedWorks(t *testing.T, file string) (works []*recordedWork) {
 	return slices.DeleteFunc(works, func(w *recordedWork) bool { return !w.answered })
 }
 
-func lines(t *testing.T, file string, f func(line []byte)) {
+func lines(t testing.TB, file string, f func(line []byte)) {
 	t.Helper()
 	in, err := os.Open(filepath.Join("testdata", file))
 	if err != nil {

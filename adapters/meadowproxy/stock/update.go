@@ -123,7 +123,7 @@ func (d *Databeacon) set(db asker, t *table, sets []string, args []any, id strin
 	if d.options.Manner == Postgres {
 		sets = append(sets, "rowid = (SELECT max(rowid) + 1 FROM "+quote(t.name)+")")
 	}
-	if len(sets) == 0 {
+	if len(sets) == 0 || t.id == nil {
 		return fail(http.StatusInternalServerError, "No record updated.")
 	}
 	_, err := db.ExecContext(context.Background(), "UPDATE "+quote(t.name)+" SET "+strings.Join(sets, ", ")+" WHERE "+quote(t.id.name)+" = ?", append(args, leading(id))...)

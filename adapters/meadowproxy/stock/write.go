@@ -37,7 +37,13 @@ func (d *Databeacon) write(e *endpoint, method, name string, rest []string, body
 	case "DELETE /":
 		do = d.removeNamed
 	default:
-		return answer{}, nothing, false
+		byID := name == "" && len(rest) == 1 && (method == http.MethodPut || method == http.MethodPatch)
+		if !byID {
+			return answer{}, nothing, false
+		}
+		do = func(e *endpoint, v value) (answer, cost) {
+			return d.update1(e, value{raw: v.members().with(idColumn(e), of(rest[0])).json()})
+		}
 	}
 	var v value
 	if len(body) > 0 {

@@ -128,6 +128,9 @@ func TestBodiesThatAreNoRecord(t *testing.T) {
 		{"PUT", item, `{"IDUVQueueWorkItem":99,"Status":"X"}`, want{404, `{"Error":"Record not Found","StatusCode":404,"Record":`}},
 		{"PUT", item, `{"IDUVQueueWorkItem":1,"Nope":"X"}`, want{500, `"no such column: Nope"`}},
 		{"PUT", item, `{"IDUVQueueWorkItem":1,"Result":{}}`, want{500, "SQLite parameter 1."}},
+		{"PUT", item + "/1", `{"Status":"Y"}`, want{200, `"Status":"Y"`}},
+		{"PATCH", item + "/1", `{"Status":"Z"}`, want{200, `"Status":"Z"`}},
+		{"PUT", item + "/99", `{"Status":"Z"}`, want{404, "Record not Found"}},
 		{"DELETE", item, `{}`, want{500, "a valid record ID is required"}},
 		{"DELETE", item, `{"IDUVQueueWorkItem":1}`, want{200, `{"Count":1}`}},
 	} {
