@@ -41,7 +41,7 @@ func TestABacklogDrainsAfterOneReconnectAndWhatIsLiveDoesNotWaitForIt(t *testing
 		const items = 600
 		s, players := behindLAN(t)
 		faults := 0
-		s.asked = func(_ ports.Family, err error) {
+		s.asked = func(_ ports.Family, _ time.Time, err error) {
 			if err != nil && players.front() != nil {
 				faults++
 			}

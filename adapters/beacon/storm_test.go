@@ -67,7 +67,7 @@ func storm(t *testing.T, seed uint64, name string, sum *tally) {
 	hub := serveHubOn(t, net)
 	s := &stage{t: t, hub: hub, store: stock.NewPersistence(), settle: settled}
 	seen := newWitness(hub, s.store)
-	out := &lookout{t: t, hub: hub, host: func() *core.Host { return s.host }, evidence: map[ports.Family]*sign{}}
+	out := &lookout{t: t, hub: hub, host: func() *core.Host { return s.host }, evidence: map[ports.Family]*sign{}, well: map[ports.Family]time.Time{}}
 	s.asked = out.asked
 	players := newTroupe(t, stock.BeaconConfig{
 		ServerURL: "http://127.0.0.1:1", Dial: net.Dial, Name: "archive", MaxConcurrent: []int{1, 2, 4, 4, 4, 8}[d.n(6)], Actions: seen.actions(),

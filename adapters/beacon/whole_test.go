@@ -37,8 +37,8 @@ type stage struct {
 	backend *Backend
 	local   *reference.Store
 	host    *core.Host
-	settle  time.Duration                   // see Backend; 0: a short one
-	asked   func(f ports.Family, err error) // hears how the backend's calls end; nil: nobody does
+	settle  time.Duration                                    // see Backend; 0: a short one
+	asked   func(f ports.Family, began time.Time, err error) // hears how the backend's calls end; nil: nobody does
 }
 
 // play starts everything; the beacon has so many slots.
@@ -104,7 +104,7 @@ func (s *stage) start(m ports.Mesh) {
 // described declares the powers, as the wire does for a plugin, and tells how calls end.
 type described struct {
 	*Backend
-	asked func(f ports.Family, err error)
+	asked func(f ports.Family, began time.Time, err error)
 }
 
 func (d *described) Describe(ctx context.Context) (ports.Description, error) {
@@ -114,17 +114,19 @@ func (d *described) Describe(ctx context.Context) (ports.Description, error) {
 }
 
 func (d *described) Probe(ctx context.Context, f ports.Family) error {
+	began := time.Now()
 	err := d.Backend.Probe(ctx, f)
 	if d.asked != nil {
-		d.asked(f, err)
+		d.asked(f, began, err)
 	}
 	return err
 }
 
 func (d *described) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
+	began := time.Now()
 	applied, err := d.Backend.Put(ctx, b)
-	if d.asked != nil && err != nil {
-		d.asked(b.Family, err)
+	if d.asked != nil {
+		d.asked(b.Family, began, err)
 	}
 	return applied, err
 }

@@ -206,8 +206,9 @@ type lookout struct {
 	host func() *core.Host
 
 	mu       sync.Mutex
-	evidence map[ports.Family]*sign // that is not told yet
-	latest   time.Duration          // that something was told after it was known
+	evidence map[ports.Family]*sign     // that is not told yet
+	well     map[ports.Family]time.Time // when the last call that went well began
+	latest   time.Duration              // that something was told after it was known
 	told     int
 }
 
@@ -220,20 +221,25 @@ type sign struct {
 // promptness is how soon the status tells what is known.
 const promptness = 2 * time.Second
 
-// asked takes in how a call of the backend ended.
-func (l *lookout) asked(f ports.Family, err error) {
+// asked takes in how a call of the backend ended. One that was overtaken by a later one, which went well, says nothing any more.
+func (l *lookout) asked(f ports.Family, began time.Time, err error) {
 	if code := ports.CodeOf(err); code.Permanent() || code == ports.Canceled {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil {
-		if known := l.evidence[f]; known != nil && known.what != "offline" {
-			delete(l.evidence, f)
+	if err != nil {
+		if !began.Before(l.well[f]) {
+			l.know(f, err.Error())
 		}
 		return
 	}
-	l.know(f, err.Error())
+	if began.After(l.well[f]) {
+		l.well[f] = began
+	}
+	if known := l.evidence[f]; known != nil && known.what != "offline" && began.After(known.at) {
+		delete(l.evidence, f)
+	}
 }
 
 // know notes a sign, unless there is one already.
