@@ -87,6 +87,9 @@ func (s *settings) arrange() {
 	for name, value := range s.limits() {
 		cc.RuntimeParams[name] = value
 	}
+	if s.schema != "" { // a list of names here, and one text where it is SET
+		cc.RuntimeParams["search_path"] = `"` + s.schema + `"`
+	}
 	cc.RuntimeParams["tcp_keepalives_idle"] = "30"
 	cc.RuntimeParams["tcp_keepalives_interval"] = "10"
 	cc.RuntimeParams["tcp_keepalives_count"] = "3"
@@ -101,7 +104,7 @@ func (s *settings) limits() map[string]string {
 		"idle_in_transaction_session_timeout": ms(2 * s.timeout),
 	}
 	if s.schema != "" {
-		all["search_path"] = `"` + s.schema + `"`
+		all["search_path"] = s.schema
 	}
 	return all
 }

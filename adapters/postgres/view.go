@@ -28,7 +28,7 @@ type database struct {
 	gone     func(*database)     // its tables are not those that were opened: they are opened anew
 
 	opener  atomic.Pointer[string] // the host that opened the store last; nil: none did since this process began
-	limits  string                 // what a pooler's transaction begins with
+	limits  []string               // what a pooler's transaction begins with
 	barrier int64                  // the advisory lock between items and early writes, see early.go
 }
 
@@ -36,12 +36,10 @@ type database struct {
 func openDatabase(pool *pgxpool.Pool, p *patience, s settings, gone func(*database)) (*database, error) {
 	d := &database{pool: pool, patience: p, conf: s, readers: semaphore.NewWeighted(int64(s.size - 1)), gone: gone}
 	if s.pooler {
-		var parts []string
 		for name, value := range s.limits() {
-			parts = append(parts, fmt.Sprintf("set_config('%s', '%s', true)", name, strings.ReplaceAll(value, "'", "''")))
+			d.limits = append(d.limits, fmt.Sprintf("SET LOCAL %s = '%s'", name, strings.ReplaceAll(value, "'", "''")))
 		}
-		slices.Sort(parts)
-		d.limits = "SELECT " + strings.Join(parts, ", ")
+		slices.Sort(d.limits)
 	}
 	const op = "postgres: open"
 	ask := func(limit time.Duration, how func(context.Context, *pgx.Conn) (string, error)) (err error) {
@@ -182,17 +180,29 @@ func (d *database) with(ctx context.Context, use func(conn *pgx.Conn) error) err
 func (d *database) start(ctx context.Context, conn *pgx.Conn, begin string) error {
 	b := &pgx.Batch{}
 	d.queueStart(b, begin)
+	if begin == readOnly.begin {
+		b.Queue(lockAll)
+	}
 	return conn.SendBatch(ctx, b).Close()
 }
 
-func (d *database) queueStart(b *pgx.Batch, begin string) (statements int) {
+func (d *database) queueStart(b *pgx.Batch, begin string) {
 	b.Queue(begin)
-	if d.limits == "" {
-		return 1
+	for _, text := range d.limits {
+		b.Queue(text)
 	}
-	b.Queue(d.limits)
-	return 2
 }
+
+// lockAll has a snapshot begin when no table is being rewritten. One that began before an ALTER TABLE sees the rewritten table empty. None
+// of the statements up to here takes a snapshot.
+var lockAll = func() string {
+	names := []string{"UVHoldfast", "UVGone", ports.EarlyWrites.Name}
+	for _, t := range ports.Tables {
+		names = append(names, t.Name)
+	}
+	slices.Sort(names)
+	return `LOCK TABLE ` + quoted(names) + ` IN ACCESS SHARE MODE`
+}()
 
 // query calls each with every row; the slice is used again for the next one.
 func (r *reading) query(ctx context.Context, text string, each func(row []any) error, args ...any) error {
