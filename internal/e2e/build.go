@@ -29,7 +29,7 @@ func build() (binary string, err error) {
 	root := filepath.Dir(strings.TrimSpace(string(mod)))
 	for out, pkg := range map[string]string{
 		"holdfast": "./cmd/host", "plugins/" + sqlitePlugin: "./plugins/sqlite", "plugins/holdfast-backend-beacon": "./plugins/beacon",
-		"plugins/holdfast-backend-postgres": "./plugins/postgres",
+		"plugins/holdfast-backend-postgres": "./plugins/postgres", "plugins/holdfast-backend-meadowproxy": "./plugins/meadowproxy",
 	} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, out), pkg)
 		cmd.Dir = root

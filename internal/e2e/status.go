@@ -17,6 +17,8 @@ type Status struct {
 	Notices  []string
 	Families []FamilyStatus
 	Backends []BackendStatus // the local store first
+
+	Assignments []AssignmentStatus
 	Survey   struct{ Counts map[string]int }
 }
 
@@ -45,6 +47,14 @@ type FollowerStatus struct {
 	Position, Behind              uint64
 	Unsettled, InDoubt, Discarded int
 	LastErrorAt                   time.Time
+}
+
+// AssignmentStatus is how it stands with the databeacon of one family.
+type AssignmentStatus struct {
+	Family, State, BeaconID, AssignedAt string
+	IDBeaconConnection                  int64
+	Tagged                              bool
+	Detail, Remedy                      string
 }
 
 // Verification is what a comparison of two backends finds.
