@@ -128,11 +128,11 @@ func (s *stage) clear() {
 
 func (s *stage) eventually(what string, is func() bool) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	for !is() {
 		if pause(ctx, 5*time.Millisecond); ctx.Err() != nil {
-			s.t.Fatalf("%s: never; the databeacon is told as %+v", what, s.host.Status().Backends)
+			s.t.Fatalf("%s: never; the databeacon is told as %+v and %+v", what, s.follower(ports.Queue), s.follower(ports.Manifest))
 		}
 	}
 }
@@ -238,6 +238,7 @@ func (s *stage) load(prefix string) (end func()) {
 					return
 				default:
 					s.write(prefix)
+					pause(s.t.Context(), 20*time.Millisecond) // what is written must be copied in the end, also on a busy machine
 				}
 			}
 		})
