@@ -89,6 +89,12 @@ backend "sqlite" "local" {
 #  path = "/mnt/second/history.db"
 #}
 
+# A copy in any database behind a retold-databeacon that is connected to this host: `holdfast assign BEACON CONNECTION` says which.
+#backend "meadowproxy" "databeacon" {
+#  # How long the databeacon may take for one request.
+#  timeout = "4s"
+#}
+
 # TLS for the listener: the API, the status page and the hub. Both are PEM files, the certificate with those of its authorities
 # behind it. They are read again when they change, so a renewed certificate needs no restart.
 tls {
