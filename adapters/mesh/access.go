@@ -36,6 +36,7 @@ type access struct {
 
 	mu       sync.Mutex
 	sessions map[[sha256.Size]byte]session // by the hash of their id
+	guests   map[[sha256.Size]byte]guest   // likewise
 	known    map[string][sha256.Size]byte  // of a user: the last password that fitted, under a key of this process
 	key      []byte
 }
@@ -50,7 +51,7 @@ func newAccess(c Config) (*access, error) {
 	a := &access{
 		secured: len(c.Users) > 0 || c.JoinSecret != "", users: map[string]hash{}, ttl: c.Timing.withUsual().SessionTTL,
 		most: c.Limits.withUsual().Sessions, checking: make(chan struct{}, 4), local: c.Loopback, cross: http.NewCrossOriginProtection(),
-		sessions: map[[sha256.Size]byte]session{}, known: map[string][sha256.Size]byte{}, key: make([]byte, sha256.Size),
+		sessions: map[[sha256.Size]byte]session{}, guests: map[[sha256.Size]byte]guest{}, known: map[string][sha256.Size]byte{}, key: make([]byte, sha256.Size),
 	}
 	_, _ = rand.Read(a.key) // never fails
 	if !a.secured && !c.Loopback {
@@ -147,6 +148,11 @@ func (a *access) sweep(now time.Time) {
 			delete(a.sessions, id)
 		}
 	}
+	for id, g := range a.guests {
+		if a.outstayed(g, now) {
+			delete(a.guests, id)
+		}
+	}
 }
 
 // sessionCookie is the cookie's name.
@@ -173,14 +179,17 @@ func (a *access) logout(r *http.Request) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		delete(a.sessions, sha256.Sum256([]byte(cookie.Value)))
+		delete(a.guests, sha256.Sum256([]byte(cookie.Value)))
 	}
 }
 
 // visitor is who a request or a socket speaks for.
 type visitor struct {
-	actor     string // the user, or "anonymous"
-	sessionID string // as a beacon record shows it; "" is null
-	mustJoin  bool   // a socket that has to show the join secret when it registers
+	actor     string            // the user, or "anonymous"
+	sessionID string            // as a beacon record shows it; "" is null
+	mustJoin  bool              // it has to show the join secret when it registers
+	beacon    string            // the only one that it speaks for; "" for one that speaks for all
+	guest     [sha256.Size]byte // by which cookie, for a guest
 }
 
 const anonymous = "anonymous"
@@ -188,8 +197,8 @@ const anonymous = "anonymous"
 // open says that everybody may come in: there is nobody to be told apart.
 var open = visitor{actor: anonymous, sessionID: anonymous}
 
-// admit says who asks, or why nothing is served. exempt routes ask for no session.
-func (a *access) admit(r *http.Request, exempt bool, now time.Time) (visitor, error) {
+// admit says who asks, or why nothing is served. exempt routes ask for no session; some are those of guests.
+func (a *access) admit(r *http.Request, exempt bool, whose int, now time.Time) (visitor, error) {
 	if err := a.guard(r); err != nil {
 		return visitor{}, err
 	}
@@ -202,7 +211,7 @@ func (a *access) admit(r *http.Request, exempt bool, now time.Time) (visitor, er
 	if exempt {
 		return visitor{}, nil
 	}
-	return visitor{}, errNoSession
+	return a.admitGuest(r, whose, now)
 }
 
 var errNoSession = ports.Errorf(ports.Unauthorized, "", "Authentication required.")
@@ -218,7 +227,7 @@ func shown(id string) string {
 // admitSocket says who opens a socket, before it is one. A cookie that does not hold any more is refused, so that its client
 // logs in again; none at all will do where the join secret can come in the registration.
 func (a *access) admitSocket(r *http.Request, now time.Time) (visitor, error) {
-	who, err := a.admit(r, false, now)
+	who, err := a.admit(r, false, forGuests, now)
 	if errors.Is(err, errNoSession) && a.joins {
 		if _, none := r.Cookie(sessionCookie); none != nil {
 			return visitor{mustJoin: true}, nil

@@ -22,6 +22,9 @@ func (h *Hub) register(c *call) {
 	r, err := parseRegistration(text)
 	var record []byte
 	if err == nil {
+		err = h.access.lets(c.who, r)
+	}
+	if err == nil {
 		h.step(func(now time.Time) {
 			if h.closed {
 				err = errStopping
@@ -34,6 +37,7 @@ func (h *Hub) register(c *call) {
 		refuse(c.w, err)
 		return
 	}
+	h.access.isNow(c.who, r.name, h.clock())
 	send(c.w, http.StatusOK, record)
 }
 
@@ -50,7 +54,7 @@ func (h *Hub) heartbeat(c *call) {
 	}
 	var record []byte
 	h.step(func(now time.Time) {
-		if b := h.registry.byID[c.key]; b != nil {
+		if b := h.registry.byID[c.key]; c.who.may(b) {
 			h.alive(b, 0, false, now)
 			record = h.beaconRecord(b)
 		}
@@ -92,7 +96,7 @@ func (h *Hub) goodbye(b *beacon, conn uint64, now time.Time) {
 func (h *Hub) deregister(c *call) {
 	known := false
 	h.step(func(now time.Time) {
-		if b := h.registry.byID[c.key]; b != nil {
+		if b := h.registry.byID[c.key]; c.who.may(b) {
 			known = true
 			h.goodbye(b, 0, now)
 		}

@@ -33,15 +33,16 @@
 //
 //	mesh {
 //	  name        = "holdfast"                     # HubInstanceID in what beacons get
-//	  join_secret = env("HOLDFAST_JOIN_SECRET")    # JoinSecret in a beacon's configuration; for sockets alone
+//	  join_secret = env("HOLDFAST_JOIN_SECRET")    # JoinSecret in a beacon's configuration
 //	  user "worker" {
 //	    password = "pbkdf2-sha256$600000$..."      # by HashPassword, or the password itself
 //	  }
 //	}
 //
-// A stock client cannot show a join secret over HTTP: without a login, what it reports while its socket is down is refused. A
-// socket with a wrong secret is rejected behind the upgrade, since the secret comes in its first frame, and a stock client that
-// was rejected there waits for ever; a socket that cannot be let in at all is refused before it, and its client goes on.
+// A stock client that has a join secret and no login gets a cookie all the same, and is by it, over HTTP too, the beacon that it
+// showed the secret for (guests.go). A socket with a wrong secret is rejected behind the upgrade, since the secret comes in its
+// first frame, and a stock client that was rejected there waits for ever; a socket that cannot be let in at all is refused before
+// it, and its client goes on.
 //
 // Of the stock hub it leaves out: works that outlive their caller (Enqueue, Run, retries, Cancel), bindings of affinity keys to
 // the beacon that was first (a key is a beacon's Name, or says nothing), staged files, logins through an Authentication beacon,

@@ -96,8 +96,8 @@ func (s *socket) register(text []byte) error {
 	if err == nil && int64(len(text)) > s.hub.limits.Small {
 		err = ports.OverLimit("BeaconRegister", "bytes", s.hub.limits.Small, int64(len(text)))
 	}
-	if err == nil && s.who.mustJoin && !s.hub.access.joined(r.joinSecret) {
-		err = ports.InField(ports.Unauthorized, "JoinSecret", "is not the one that lets beacons in; log in, or ask the operator for it")
+	if err == nil {
+		err = s.hub.access.lets(s.who, r)
 	}
 	if err == nil {
 		s.hub.step(func(now time.Time) {
@@ -109,7 +109,9 @@ func (s *socket) register(text []byte) error {
 			})
 		})
 	}
-	if err != nil {
+	if err == nil {
+		s.hub.access.isNow(s.who, r.name, s.hub.clock())
+	} else {
 		s.hub.warn(printable(r.name), "a beacon was rejected", "beacon", printable(r.name), "reason", err)
 		s.put(outgoing{text: newObject(200).str("EventType", "BeaconRejected").str("Reason", err.Error()).str("Code", string(ports.CodeOf(err))).done()})
 		s.closeWith(rejected)

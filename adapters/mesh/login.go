@@ -7,7 +7,8 @@ import (
 	"holdfast/ports"
 )
 
-// The routes of login (wire contract A.3). A wrong password is a 200 that says so: the client goes on without a cookie.
+// The routes of login (wire contract A.3). A wrong password is a 200 that says so: the client goes on without a cookie. None at
+// all makes a guest where the join secret would do: a stock client takes the cookie unless LoggedIn is false.
 
 func (h *Hub) authenticate(c *call) {
 	text, done, err := h.body(c, h.limits.Small)
@@ -26,6 +27,11 @@ func (h *Hub) authenticate(c *call) {
 		}
 		return nil
 	})
+	if h.access.joins && password == "" { // nobody's is empty
+		cookie(c, h.access.welcome(h.clock()))
+		send(c.w, http.StatusOK, newObject(200).raw("LoggedIn", []byte("null")).str("Error", "Authentication failed.").done())
+		return
+	}
 	id := ""
 	if err = ports.Errorf(ports.Unauthorized, "", "Authentication failed."); h.access.secured {
 		id, err = h.access.login(c.r.Context(), user, password, h.clock())
@@ -41,8 +47,12 @@ func (h *Hub) authenticate(c *call) {
 		refuse(c.w, err)
 		return
 	}
-	http.SetCookie(c.w, &http.Cookie{Name: sessionCookie, Value: id, Path: "/", HttpOnly: true, Secure: c.r.TLS != nil, SameSite: http.SameSiteLaxMode})
+	cookie(c, id)
 	send(c.w, http.StatusOK, loggedIn(id, user))
+}
+
+func cookie(c *call, id string) {
+	http.SetCookie(c.w, &http.Cookie{Name: sessionCookie, Value: id, Path: "/", HttpOnly: true, Secure: c.r.TLS != nil, SameSite: http.SameSiteLaxMode})
 }
 
 func loggedIn(id, user string) []byte {

@@ -15,46 +15,47 @@ type route struct {
 	method string
 	path   string
 	exempt bool // needs no session (wire contract A.4)
+	whose  int  // whether a guest's cookie will do
 	serve  func(h *Hub, c *call)
 }
 
 // routes are those of the wire contract that the hub serves. A path goes to the first one that fits.
 var routes = []route{
-	{"POST", "/1.0/Authenticate", true, (*Hub).authenticate},
-	{"GET", "/1.0/CheckSession", true, (*Hub).checkSession},
-	{"GET", "/1.0/Deauthenticate", true, (*Hub).deauthenticate},
-	{"POST", "/1.0/Deauthenticate", true, (*Hub).deauthenticate},
-	{"GET", "/status", true, (*Hub).status},
-	{"GET", "/Beacon", false, (*Hub).beacons},
-	{"POST", "/Beacon/Register", false, (*Hub).register},
-	{"GET", "/Beacon/Capabilities", false, (*Hub).capabilities},
-	{"GET", "/Beacon/Actions", false, (*Hub).actions},
-	{"GET", "/Beacon/Affinity", false, (*Hub).affinity},
-	{"GET", "/Beacon/Queue", false, (*Hub).queue},
-	{"GET", "/Beacon/Work", false, (*Hub).liveWorks},
-	{"POST", "/Beacon/Work/Poll", false, (*Hub).poll},
-	{"POST", "/Beacon/Work/Dispatch", false, (*Hub).dispatch},
-	{"POST", "/Beacon/Work/DispatchStream", false, (*Hub).unbuilt},
-	{"POST", "/Beacon/Work/Enqueue", false, (*Hub).unbuilt},
-	{"POST", "/Beacon/Work/Complete/Batch", false, (*Hub).completeBatch},
-	{"POST", "/Beacon/Work/Progress/Batch", false, (*Hub).progressBatch},
-	{"POST", "/Beacon/Work/*/Complete", false, (*Hub).complete},
-	{"POST", "/Beacon/Work/*/Error", false, (*Hub).fail},
-	{"POST", "/Beacon/Work/*/Progress", false, (*Hub).tellProgress},
-	{"POST", "/Beacon/Work/*/Upload", false, (*Hub).upload},
-	{"POST", "/Beacon/Work/*/Cancel", false, (*Hub).unbuilt},
-	{"POST", "/Beacon/Work/*/Reorder", false, (*Hub).unbuilt},
-	{"POST", "/Beacon/Run/Start", false, (*Hub).unbuilt},
-	{"POST", "/Beacon/Run/*/End", false, (*Hub).unbuilt},
-	{"GET", "/Beacon/Work/*/Events", false, (*Hub).events},
-	{"POST", "/Beacon/*/Heartbeat", false, (*Hub).heartbeat},
-	{"GET", "/Beacon/*", false, (*Hub).beacon},
-	{"DELETE", "/Beacon/*", false, (*Hub).deregister},
-	{"GET", "/Manifest", false, (*Hub).manifests},
-	{"POST", "/Manifest/Batch", false, (*Hub).manifestBatch},
-	{"GET", "/Manifest/*", false, (*Hub).manifest},
-	{"POST", "/Ultravisor/Persistence/Assign", false, (*Hub).assign},
-	{"GET", "/Ultravisor/Persistence/Status", false, (*Hub).persistence},
+	{"POST", "/1.0/Authenticate", true, notForGuests, (*Hub).authenticate},
+	{"GET", "/1.0/CheckSession", true, notForGuests, (*Hub).checkSession},
+	{"GET", "/1.0/Deauthenticate", true, notForGuests, (*Hub).deauthenticate},
+	{"POST", "/1.0/Deauthenticate", true, notForGuests, (*Hub).deauthenticate},
+	{"GET", "/status", true, notForGuests, (*Hub).status},
+	{"GET", "/Beacon", false, notForGuests, (*Hub).beacons},
+	{"POST", "/Beacon/Register", false, forGuests, (*Hub).register},
+	{"GET", "/Beacon/Capabilities", false, notForGuests, (*Hub).capabilities},
+	{"GET", "/Beacon/Actions", false, notForGuests, (*Hub).actions},
+	{"GET", "/Beacon/Affinity", false, notForGuests, (*Hub).affinity},
+	{"GET", "/Beacon/Queue", false, notForGuests, (*Hub).queue},
+	{"GET", "/Beacon/Work", false, notForGuests, (*Hub).liveWorks},
+	{"POST", "/Beacon/Work/Poll", false, forBeacons, (*Hub).poll},
+	{"POST", "/Beacon/Work/Dispatch", false, notForGuests, (*Hub).dispatch},
+	{"POST", "/Beacon/Work/DispatchStream", false, notForGuests, (*Hub).unbuilt},
+	{"POST", "/Beacon/Work/Enqueue", false, notForGuests, (*Hub).unbuilt},
+	{"POST", "/Beacon/Work/Complete/Batch", false, forBeacons, (*Hub).completeBatch},
+	{"POST", "/Beacon/Work/Progress/Batch", false, forBeacons, (*Hub).progressBatch},
+	{"POST", "/Beacon/Work/*/Complete", false, forBeacons, (*Hub).complete},
+	{"POST", "/Beacon/Work/*/Error", false, forBeacons, (*Hub).fail},
+	{"POST", "/Beacon/Work/*/Progress", false, forBeacons, (*Hub).tellProgress},
+	{"POST", "/Beacon/Work/*/Upload", false, forBeacons, (*Hub).upload},
+	{"POST", "/Beacon/Work/*/Cancel", false, notForGuests, (*Hub).unbuilt},
+	{"POST", "/Beacon/Work/*/Reorder", false, notForGuests, (*Hub).unbuilt},
+	{"POST", "/Beacon/Run/Start", false, notForGuests, (*Hub).unbuilt},
+	{"POST", "/Beacon/Run/*/End", false, notForGuests, (*Hub).unbuilt},
+	{"GET", "/Beacon/Work/*/Events", false, notForGuests, (*Hub).events},
+	{"POST", "/Beacon/*/Heartbeat", false, forBeacons, (*Hub).heartbeat},
+	{"GET", "/Beacon/*", false, notForGuests, (*Hub).beacon},
+	{"DELETE", "/Beacon/*", false, forBeacons, (*Hub).deregister},
+	{"GET", "/Manifest", false, notForGuests, (*Hub).manifests},
+	{"POST", "/Manifest/Batch", false, notForGuests, (*Hub).manifestBatch},
+	{"GET", "/Manifest/*", false, notForGuests, (*Hub).manifest},
+	{"POST", "/Ultravisor/Persistence/Assign", false, notForGuests, (*Hub).assign},
+	{"GET", "/Ultravisor/Persistence/Status", false, notForGuests, (*Hub).persistence},
 }
 
 // call is one request at work.
@@ -106,7 +107,7 @@ func (h *Hub) route(w http.ResponseWriter, r *http.Request) {
 		send(w, http.StatusMethodNotAllowed, errorBody("MethodNotAllowed", "this path takes "+strings.Join(allowed, " and ")))
 		return
 	}
-	who, err := h.access.admit(r, row.exempt, h.clock())
+	who, err := h.access.admit(r, row.exempt, row.whose, h.clock())
 	if err != nil {
 		refuse(w, err)
 		return

@@ -35,6 +35,11 @@ func byTLS(t *testing.T, handler http.Handler) (url string, roots *x509.CertPool
 	return server.URL, roots
 }
 
+// echoing is an action that gives back its settings.
+func echoing(capability string) stock.Action {
+	return stock.Action{Capability: capability, Name: "Echo", Do: func(_ context.Context, w *stock.Work) (any, error) { return w.Settings, nil }}
+}
+
 func TestAMemberJoinsAHubBehindTLS(t *testing.T) {
 	t.Parallel()
 	host := history(t)
@@ -73,7 +78,7 @@ func TestBeaconsReachTheHubByTLS(t *testing.T) {
 		name := map[bool]string{false: "socket", true: "poller"}[polls]
 		b := stock.NewBeacon(stock.BeaconConfig{
 			ServerURL: url, Name: name, ForceHTTP: polls, TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, Clock: stock.Hurry(100),
-			Actions: []stock.Action{{Capability: "C-" + name, Name: "Echo", Do: func(_ context.Context, w *stock.Work) (any, error) { return w.Settings, nil }}},
+			Actions: []stock.Action{echoing("C-" + name)},
 		})
 		t.Cleanup(b.Kill)
 		if err := b.Start(within(t, testPatience)); err != nil {

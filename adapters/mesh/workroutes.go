@@ -25,7 +25,7 @@ func (h *Hub) poll(c *call) {
 	known := false
 	h.step(func(now time.Time) {
 		b := h.registry.byID[id]
-		if known = b != nil; known && !h.closed {
+		if known = c.who.may(b); known && !h.closed {
 			h.alive(b, 0, true, now)
 			w = h.works.poll(b.name, now)
 		}
@@ -89,7 +89,7 @@ func (h *Hub) finish(c *call, failed bool, status string) {
 	if err != nil {
 		if ports.CodeOf(err) == ports.TooLarge { // its caller should not wait for a report that cannot come in
 			h.step(func(now time.Time) {
-				h.report(c.key, "", ports.WorkAnswer{Failure: "the beacon's report was refused: " + err.Error()}, now)
+				h.report(c.key, c.who.beacon, ports.WorkAnswer{Failure: "the beacon's report was refused: " + err.Error()}, now)
 			})
 		}
 		refuse(c.w, err)
@@ -99,7 +99,7 @@ func (h *Hub) finish(c *call, failed bool, status string) {
 	f := told(text)
 	answer := answerOf(failed, f.outputs, f.failure, f.log)
 	var v verdict
-	h.step(func(now time.Time) { v = h.report(c.key, "", answer, now) })
+	h.step(func(now time.Time) { v = h.report(c.key, c.who.beacon, answer, now) })
 	if err := verdictError(v); err != nil {
 		refuse(c.w, err)
 		return
@@ -115,7 +115,7 @@ func (h *Hub) tellProgress(c *call) {
 	}
 	defer done()
 	known := false
-	h.step(func(now time.Time) { known = h.progress(c.key, "", text, now) })
+	h.step(func(now time.Time) { known = h.progress(c.key, c.who.beacon, text, now) })
 	if !known {
 		refuse(c.w, ports.Errorf(ports.NotFound, "", "this work item is not known here, or does not run"))
 		return
@@ -194,7 +194,7 @@ func (h *Hub) completeBatch(c *call) {
 	each(c, entries, func(item []byte) (text []byte, err error) {
 		f := told(item)
 		answer := answerOf(false, f.outputs, nil, f.log)
-		h.step(func(now time.Time) { err = verdictError(h.report(f.hash, "", answer, now)) })
+		h.step(func(now time.Time) { err = verdictError(h.report(f.hash, c.who.beacon, answer, now)) })
 		return newObject(200).str("WorkItemHash", f.hash).str("Status", "Completed").done(), err
 	})
 }
@@ -208,7 +208,7 @@ func (h *Hub) progressBatch(c *call) {
 	each(c, entries, func(item []byte) (text []byte, err error) {
 		hash := told(item).hash
 		h.step(func(now time.Time) {
-			if !h.progress(hash, "", item, now) {
+			if !h.progress(hash, c.who.beacon, item, now) {
 				err = ports.Errorf(ports.NotFound, "", "this work item is not known here, or does not run")
 			}
 		})
