@@ -19,6 +19,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if url := os.Getenv(serveBeacon); url != "" {
+		if err := beBeacon(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	e2e.Main(m)
 }
 
