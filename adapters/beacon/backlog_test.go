@@ -25,8 +25,8 @@ func behindLAN(t *testing.T) (*stage, *troupe) {
 	return s, players
 }
 
-// writes makes one write, which must be answered at once.
-func (s *stage) writes(action ports.Action, format string, values ...any) {
+// writesf makes one write, which must be answered at once.
+func (s *stage) writesf(action ports.Action, format string, values ...any) {
 	s.t.Helper()
 	began := time.Now()
 	a := s.host.Do(s.t.Context(), core.Call{Action: action, Settings: fmt.Appendf(nil, format, values...)})
@@ -48,16 +48,16 @@ func TestABacklogDrainsAfterOneReconnectAndWhatIsLiveDoesNotWaitForIt(t *testing
 		}
 		s.start(s.hub)
 		for i := range items {
-			s.writes(ports.UpsertWorkItem, `{"WorkItem":{"WorkItemHash":"w%d","Status":"Pending"}}`, i)
-			s.writes(ports.AppendEvent, `{"Event":{"WorkItemHash":"w%d","EventType":"enqueued"}}`, i)
-			s.writes(ports.UpdateWorkItem, `{"WorkItemHash":"w%d","Patch":{"Status":"Complete"}}`, i)
+			s.writesf(ports.UpsertWorkItem, `{"WorkItem":{"WorkItemHash":"w%d","Status":"Pending"}}`, i)
+			s.writesf(ports.AppendEvent, `{"Event":{"WorkItemHash":"w%d","EventType":"enqueued"}}`, i)
+			s.writesf(ports.UpdateWorkItem, `{"WorkItemHash":"w%d","Patch":{"Status":"Complete"}}`, i)
 		}
 		players.feel(stock.Slow(25 * time.Millisecond))
 		players.enter(t.Context())
 		began, longest, live := time.Now(), time.Duration(0), 0
 		for ; s.follower(ports.Queue).Phase != "ready"; live++ {
-			s.writes(ports.UpsertManifest, `{"Manifest":{"Hash":"r%d"}}`, live)
-			s.writes(ports.UpsertWorkItem, `{"WorkItem":{"WorkItemHash":"live","N":%d}}`, live)
+			s.writesf(ports.UpsertManifest, `{"Manifest":{"Hash":"r%d"}}`, live)
+			s.writesf(ports.UpsertWorkItem, `{"WorkItem":{"WorkItemHash":"live","N":%d}}`, live)
 			sent, key := time.Now(), fmt.Sprint("r", live)
 			for s.store.Holds().Manifests[key] == nil {
 				if pause(t.Context(), 10*time.Millisecond); time.Since(sent) > time.Minute {

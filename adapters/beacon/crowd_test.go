@@ -141,7 +141,8 @@ func (c *crowd) write(writer int) {
 // read reads one record.
 func (c *crowd) read() {
 	ctx := context.Background()
-	record, payload, ask := "", "", (func() core.Answer)(nil)
+	var record, payload string
+	var ask func() core.Answer
 	if key := c.item(); c.dice.chance(60) {
 		record, payload, ask = recordOf(ports.KindItem, key, 0), "WorkItem", func() core.Answer { return c.host.Item(ctx, key) }
 	} else {
