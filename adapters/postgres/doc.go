@@ -7,7 +7,7 @@
 //	  schema  = "history"           # default: the first of the role's search_path
 //	  pool    = 4                   # connections at most
 //	  pooler  = false               # true behind PgBouncer in transaction mode
-//	  timeout = "5s"                # how long one transaction may take; large records get more
+//	  timeout = "3s"                # how long one transaction may take; large records get more
 //	}
 //
 // One goroutine writes, through one connection at a time; it takes what is queued, in order, and commits it as one transaction of

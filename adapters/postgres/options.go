@@ -14,7 +14,7 @@ const (
 	defaultPool    = 4
 	minPool        = 2
 	maxPool        = 64
-	defaultTimeout = 5 * time.Second
+	defaultTimeout = 3 * time.Second // the host takes a plugin for hung that does not answer a batch within 5
 )
 
 // options are the store's settings as data.
@@ -36,8 +36,8 @@ var options = []ports.Option{
 		Help: "whether a pooler such as PgBouncer in transaction mode stands before the server: nothing is kept in a session then",
 	},
 	{
-		Name: "timeout", Type: ports.OptionDuration, Default: defaultTimeout.String(), Example: "10s",
-		Help: "how long one transaction may take before it is given up, from 1s to 1m; one with large records gets more",
+		Name: "timeout", Type: ports.OptionDuration, Default: defaultTimeout.String(), Example: "4s",
+		Help: "how long one transaction may take before it is given up, from 1s to 1m; one with large records gets more. The host gives a batch 5s",
 	},
 }
 
