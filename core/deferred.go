@@ -64,7 +64,7 @@ func (r *ring) find(seq uint64) (DeferredWrite, bool) {
 
 // counters count what became of writes.
 type counters struct {
-	accepted, stored, present, absent, missing, expired, refused, late, early, ignored, aside, deferred, overtaken atomic.Uint64
+	accepted, stored, present, absent, missing, expired, refused, late, early, ignored, aside, deferred, overtaken, foreign atomic.Uint64
 
 	waiting, applied, dropped atomic.Uint64 // early writes
 }
@@ -88,6 +88,9 @@ func (c *counters) decided(d ports.Decision) {
 	case ports.Early:
 		c.early.Add(1)
 	}
+	if d.Foreign {
+		c.foreign.Add(1)
+	}
 	if d.Outcome == ports.Early || d.Applied > 0 || d.Dropped > 0 {
 		c.waiting.Store(uint64(max(d.Waiting, 0)))
 		c.applied.Add(uint64(max(d.Applied, 0)))
@@ -99,7 +102,7 @@ func (c *counters) read() WriteCounts {
 	return WriteCounts{
 		Accepted: c.accepted.Load(), Stored: c.stored.Load(), AlreadyPresent: c.present.Load(), AlreadyAbsent: c.absent.Load(),
 		NotFound: c.missing.Load(), Expired: c.expired.Load(), Refused: c.refused.Load(), Late: c.late.Load(), Early: c.early.Load(), Ignored: c.ignored.Load(),
-		SetAside: c.aside.Load(), Deferred: c.deferred.Load(), Overtaken: c.overtaken.Load(),
+		SetAside: c.aside.Load(), Deferred: c.deferred.Load(), Overtaken: c.overtaken.Load(), Foreign: c.foreign.Load(),
 		EarlyWaiting: c.waiting.Load(), EarlyApplied: c.applied.Load(), EarlyDropped: c.dropped.Load(),
 	}
 }

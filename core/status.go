@@ -63,6 +63,7 @@ type WriteCounts struct {
 	SetAside       uint64
 	Deferred       uint64 // answered before they were decided
 	Overtaken      uint64 // deferred and then decided otherwise
+	Foreign        uint64 // over a record that another host of the same local store had changed last
 
 	EarlyWaiting uint64 // early writes that wait now, in all
 	EarlyApplied uint64 // those whose item came

@@ -276,11 +276,15 @@ type Decision struct {
 	Applied int
 	Dropped int
 	Waiting int // with Early, Applied or Dropped: how many wait now, in all
+
+	// Foreign says that another host of the same store had changed the record last. What it wrote gave way, as ours would have to
+	// it; only a count comes of it, so that it need not be told again to a late twin.
+	Foreign bool
 }
 
 // Plain says whether the entry was simply stored, and nothing more is to be told.
 func (d *Decision) Plain() bool {
-	return d.Outcome == Stored && d.Err == nil && d.Applied == 0 && d.Dropped == 0
+	return d.Outcome == Stored && d.Err == nil && d.Applied == 0 && d.Dropped == 0 && !d.Foreign
 }
 
 // Outcome is the kind of a decision.

@@ -111,6 +111,7 @@ func (d *decider) store(present *Held, next *Record, emitted string) {
 	e := d.entry
 	held := &Held{Record: next, Change: Change{Host: d.rules.HostID, Seq: e.Seq}}
 	if present != nil {
+		d.replaces(present)
 		held.First = present.First
 		if present.Stamps != "" || d.marks != nil {
 			held.Stamps = d.stampsOf(present, next)
@@ -132,6 +133,12 @@ func (d *decider) store(present *Held, next *Record, emitted string) {
 		held.Stamps = d.stamps
 	}
 	d.effect.Next, d.effect.Present = held, present
+}
+
+// replaces notes whose change gives way.
+func (d *decider) replaces(present *Held) {
+	host := present.Change.Host
+	d.effect.Decision.Foreign = host != "" && host != d.rules.HostID
 }
 
 func (d *decider) item() error {
@@ -369,6 +376,7 @@ func (d *decider) removal() error {
 		d.outcome(Late)
 		return nil
 	}
+	d.replaces(present)
 	d.effect.Present, d.effect.Bury = present, true
 	return nil
 }

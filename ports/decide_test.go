@@ -209,6 +209,36 @@ func TestAMergedRowBeyondTheLimitIsRefusedAndLeavesTheRow(t *testing.T) {
 	}
 }
 
+func TestAWriteOverAnotherHostsIsNotedAndNoOther(t *testing.T) {
+	t.Parallel()
+	for host, foreign := range map[string]bool{"other": true, "": false, "ours": false} {
+		for _, e := range []*ports.Entry{update(`{"Status":"Running"}`), upsert(`{"WorkItemHash":"w","Priority":2}`), update(`{"Status":"Pending"}`)} {
+			record, err := ports.ParseRecord(ports.Items, []byte(`{"WorkItemHash":"w","Status":"Pending"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			look := present{&ports.Held{Record: record, Change: ports.Change{Host: host, Seq: 7}}}
+			effect, err := ports.Decide(e, look, ports.Rules{HostID: "ours"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := foreign && effect.Next != nil; effect.Decision.Foreign != want || effect.Decision.Plain() == want {
+				t.Errorf("%s over a change of %q is %+v", e.Record, host, effect.Decision)
+			}
+		}
+	}
+}
+
+// present is a store with one item, whatever is asked for.
+type present struct{ held *ports.Held }
+
+func (p present) Item(string) (*ports.Held, error)         { return p.held, nil }
+func (present) Event(string) (*ports.Held, error)          { return nil, nil }
+func (present) Attempt(string, int64) (*ports.Held, error) { return nil, nil }
+func (present) Manifest(string) (*ports.Held, error)       { return nil, nil }
+func (present) Gone(ports.Kind, string) (bool, error)      { return false, nil }
+func (present) Early(string) ([]ports.Entry, int, error)   { return nil, 0, nil }
+
 func TestAStoreThatCannotBeLookedAtDecidesNothing(t *testing.T) {
 	t.Parallel()
 	for _, e := range []*ports.Entry{upsert(`{"WorkItemHash":"w"}`), event("g", `{"WorkItemHash":"w"}`), attempt(1, `{"WorkItemHash":"w"}`), manifest(`{"Hash":"r"}`), removal()} {

@@ -70,6 +70,7 @@ var (
 	descAccepted  = desc("writes_accepted_total", "Writes that the journal took.", "family")
 	descDecided   = desc("writes_total", "Writes by what became of them.", "family", "outcome")
 	descDeferred  = desc("writes_deferred_total", "Writes that were answered before they were decided.", "family")
+	descForeign   = desc("writes_foreign_total", "Writes over records that another host of the same local store had changed last.", "family")
 	descOvertaken = desc("writes_overtaken_total", "Deferred writes that were then decided otherwise than stored.", "family")
 	descHead      = desc("journal_head", "Seq of the last durable write.", "family")
 	descCommitted = desc("local_committed", "Seq up to which the local store has all.", "family")
@@ -94,7 +95,7 @@ func (c statusCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range followerDescs {
 		ch <- d
 	}
-	for _, d := range []*prometheus.Desc{descBuild, descReady, descAccepted, descDecided, descDeferred, descOvertaken, descHead, descCommitted,
+	for _, d := range []*prometheus.Desc{descBuild, descReady, descAccepted, descDecided, descDeferred, descOvertaken, descForeign, descHead, descCommitted,
 		descBacklog, descOldest, descBytes, descLimit, descReserve, descFree, descFull, descAside, descLost, descUp, descState, descStarts} {
 		ch <- d
 	}
@@ -125,6 +126,7 @@ func (c statusCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		counter(descDeferred, f.Writes.Deferred, family)
 		counter(descOvertaken, f.Writes.Overtaken, family)
+		counter(descForeign, f.Writes.Foreign, family)
 		gauge(descHead, float64(f.Head), family)
 		gauge(descCommitted, float64(f.Committed), family)
 		gauge(descBacklog, float64(f.Backlog), family)

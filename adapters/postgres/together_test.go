@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"holdfast/internal/pgtest"
@@ -99,6 +100,7 @@ func TestHostsThatWriteTheSameKeysLoseNothingAndNeverDeadlock(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Shared(t).Database(t)
 	const hosts, batches, size, keys = 3, 30, 60, 400
+	var foreign atomic.Int64
 	var all sync.WaitGroup
 	for h := range hosts {
 		all.Go(func() {
@@ -130,13 +132,22 @@ func TestHostsThatWriteTheSameKeysLoseNothingAndNeverDeadlock(t *testing.T) {
 				flight = append(flight, p)
 			}
 			for _, p := range flight {
-				if _, err := p.Wait(t.Context()); err != nil {
+				decisions, err := p.Wait(t.Context())
+				if err != nil {
 					t.Errorf("host %d: %v", h, err)
+				}
+				for _, d := range decisions {
+					if d.Foreign {
+						foreign.Add(1)
+					}
 				}
 			}
 		})
 	}
 	all.Wait()
+	if foreign.Load() == 0 {
+		t.Error("no write went over another host's")
+	}
 	conn := session(t, dsn)
 	if n := ask[int](t, conn, `SELECT count(*) FROM "UVQueueWorkItemEvent" WHERE "EventGUID" LIKE 'e-%'`); n != hosts*batches*size/3 {
 		t.Errorf("%d events are there, want %d", n, hosts*batches*size/3)

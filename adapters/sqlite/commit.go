@@ -108,16 +108,17 @@ func (w *writer) apply(p *pending, odd map[ports.Family][]ports.Decision) (took 
 			return false, err
 		}
 		p.decisions = append(p.decisions, d)
-		if !d.Plain() {
-			odd[b.Family] = append(odd[b.Family], lasting(d))
+		if told := lasting(d); !told.Plain() {
+			odd[b.Family] = append(odd[b.Family], told)
 		}
 	}
 	w.known.marks[b.Family] = ports.Mark{Epoch: b.Epoch, Seq: b.Through}
 	return true, nil
 }
 
-// lasting is a decision as it can be written down: without what stays in this process.
+// lasting is a decision as it can be written down: without what stays in this process, and what is only counted.
 func lasting(d ports.Decision) ports.Decision {
+	d.Foreign = false
 	if d.Err != nil {
 		e := *d.Err
 		e.Cause = nil

@@ -93,7 +93,7 @@ func decisionsOut(entries []ports.Entry, decisions []ports.Decision) ([]*pb.Deci
 		if !known {
 			return nil, ports.Errorf(ports.Internal, "commit", "the store decided %q of entry %d, which is no outcome", d.Outcome, d.Seq)
 		}
-		m := &pb.Decision{Seq: d.Seq, Outcome: outcome, Applied: int64(d.Applied), Dropped: int64(d.Dropped), Waiting: int64(d.Waiting)}
+		m := &pb.Decision{Seq: d.Seq, Outcome: outcome, Applied: int64(d.Applied), Dropped: int64(d.Dropped), Waiting: int64(d.Waiting), Foreign: d.Foreign}
 		if d.Err != nil {
 			m.Error = detailOf(d.Err)
 		}
@@ -116,7 +116,7 @@ func decisionsIn(seqs []uint64, odd []*pb.Decision) ([]ports.Decision, error) {
 			return nil, ports.Errorf(ports.Internal, "commit", "the plugin answered entry %d with the outcome %d, which this host does not know", seq, odd[next].Outcome)
 		}
 		decisions[i].Outcome, decisions[i].Waiting = outcome, int(odd[next].Waiting)
-		decisions[i].Applied, decisions[i].Dropped = int(odd[next].Applied), int(odd[next].Dropped)
+		decisions[i].Applied, decisions[i].Dropped, decisions[i].Foreign = int(odd[next].Applied), int(odd[next].Dropped), odd[next].Foreign
 		if outcome == ports.Refused {
 			decisions[i].Err = errorOf(odd[next].Error)
 		}

@@ -61,6 +61,7 @@ func (c statusCommand) Run(in *invocation) error {
 	}
 	for i := range s.Families {
 		earlyLine(in.stdout, &s.Families[i])
+		foreignLine(in.stdout, &s.Families[i])
 	}
 	fmt.Fprintln(in.stdout)
 	if err := backendTable(in.stdout, s.Backends); err != nil {
@@ -110,6 +111,13 @@ func earlyLine(out io.Writer, f *core.FamilyStatus) {
 	w := &f.Writes
 	if w.EarlyWaiting+w.EarlyApplied+w.EarlyDropped > 0 {
 		fmt.Fprintf(out, "\n%s, early writes of a hub: %d wait for their items, %d had theirs come, %d were dropped\n", f.Family, w.EarlyWaiting, w.EarlyApplied, w.EarlyDropped)
+	}
+}
+
+// foreignLine tells of writes over what another host had changed last, where there were some.
+func foreignLine(out io.Writer, f *core.FamilyStatus) {
+	if n := f.Writes.Foreign; n > 0 {
+		fmt.Fprintf(out, "\n%s, another host writes the same records: %d of its changes were written over\n", f.Family, n)
 	}
 }
 

@@ -2177,6 +2177,7 @@ type Decision struct {
 	Applied       int64                  `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"` // early writes that came into effect with this entry, because it brought their item
 	Dropped       int64                  `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"` // early writes that were dropped with this entry: they had waited too long, or could not take effect
 	Waiting       int64                  `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"` // with OUTCOME_EARLY, applied or dropped: how many early writes wait now, in all
+	Foreign       bool                   `protobuf:"varint,7,opt,name=foreign,proto3" json:"foreign,omitempty"` // another host of the same store had changed the record last; it is counted, and need not be told to a late twin
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2251,6 +2252,13 @@ func (x *Decision) GetWaiting() int64 {
 		return x.Waiting
 	}
 	return 0
+}
+
+func (x *Decision) GetForeign() bool {
+	if x != nil {
+		return x.Foreign
+	}
+	return false
 }
 
 type ChangesRequest struct {
@@ -3879,14 +3887,15 @@ const file_holdfast_backend_v1_backend_proto_rawDesc = "" +
 	"\x0eCommitResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12;\n" +
 	"\tdecisions\x18\x02 \x03(\v2\x1d.holdfast.backend.v1.DecisionR\tdecisions\x126\n" +
-	"\x05error\x18\x03 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\"\xda\x01\n" +
+	"\x05error\x18\x03 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\"\xf4\x01\n" +
 	"\bDecision\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x126\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1c.holdfast.backend.v1.OutcomeR\aoutcome\x126\n" +
 	"\x05error\x18\x03 \x01(\v2 .holdfast.backend.v1.ErrorDetailR\x05error\x12\x18\n" +
 	"\aapplied\x18\x04 \x01(\x03R\aapplied\x12\x18\n" +
 	"\adropped\x18\x05 \x01(\x03R\adropped\x12\x18\n" +
-	"\awaiting\x18\x06 \x01(\x03R\awaiting\"\xa2\x01\n" +
+	"\awaiting\x18\x06 \x01(\x03R\awaiting\x12\x18\n" +
+	"\aforeign\x18\a \x01(\bR\aforeign\"\xa2\x01\n" +
 	"\x0eChangesRequest\x123\n" +
 	"\x06family\x18\x01 \x01(\x0e2\x1b.holdfast.backend.v1.FamilyR\x06family\x123\n" +
 	"\x05after\x18\x02 \x01(\v2\x1d.holdfast.backend.v1.PositionR\x05after\x12\x10\n" +
