@@ -32,6 +32,7 @@ type pushed struct {
 	action     ports.Action
 	settings   []byte
 	about      string // the WorkItemHash that the settings name
+	marked     bool   // and that it is a work of ours; see marked
 	size       int64
 }
 
@@ -48,6 +49,8 @@ func (s *visit) frame(text []byte) error {
 			return string(name) == `"Settings"`
 		case 3:
 			return string(name) == `"WorkItem"` || string(name) == `"Event"` || string(name) == `"Attempt"`
+		case 4:
+			return string(name) == `"Settings"`
 		}
 		return false
 	}
@@ -66,6 +69,8 @@ func (s *visit) frame(text []byte) error {
 			}
 		case 2:
 			w.take(name, value)
+		case 5:
+			w.marked = w.marked || string(name) == workMark
 		default:
 			if string(name) == `"WorkItemHash"` {
 				w.about = textOf(value)

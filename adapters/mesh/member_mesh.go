@@ -132,8 +132,11 @@ func (m *Member) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer, 
 	return m.dispatched(w.Beacon, status, text)
 }
 
-// marked are a work's settings with its capability among them: should the hub write about the work, the Door knows by that what
-// it is about, and keeps nothing of it.
+// workMark is the member that tells a work of holdfast from those of other people, of whatever capability it is.
+const workMark = `"HoldfastWork"`
+
+// marked are a work's settings with its capability and the mark among them: should the hub write about the work, it is known by that
+// as one of ours, and nothing of it is kept.
 func marked(w ports.Work) ([]byte, error) {
 	o, has := newObject(len(w.Settings)+64), false
 	if len(w.Settings) > 0 && string(w.Settings) != "null" {
@@ -149,7 +152,7 @@ func marked(w ports.Work) ([]byte, error) {
 	if !has {
 		o.str("Capability", w.Capability)
 	}
-	return o.done(), nil
+	return o.member([]byte(workMark), []byte("true")).done(), nil
 }
 
 // broken tells an attempt that never began from one whose outcome is unknown.
@@ -181,7 +184,7 @@ func (m *Member) dispatched(beacon string, status int, text []byte) (ports.WorkA
 		m.mu.Lock()
 		m.ours.add(answer.WorkItemHash)
 		m.mu.Unlock()
-		a := answerOf(false, answer.Outputs, nil, answer.Log)
+		a := onlyObject(answerOf(false, answer.Outputs, nil, answer.Log))
 		a.WorkItemHash, a.Beacon = answer.WorkItemHash, beacon
 		return a, nil
 	case status == http.StatusInternalServerError && strings.Contains(reason, "timed out"):

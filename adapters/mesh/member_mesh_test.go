@@ -79,6 +79,38 @@ func TestABeaconOfAJoinedHubIsSeenAndWorks(t *testing.T) {
 	hub.Restart()
 }
 
+func TestWhatAHubWritesAboutOurWorkIsIgnoredWhateverItsCapability(t *testing.T) {
+	t.Parallel()
+	hub, url := ultravisor(t, stock.HubConfig{})
+	core := quickCore()
+	m := joinedMember(t, url, core, func(c *MemberConfig) { c.Timing.Look = 10 * time.Millisecond })
+	b := stock.NewBeacon(stock.BeaconConfig{ServerURL: url, Name: "db-1", Actions: []stock.Action{{
+		Capability: "DataBeaconAccess", Name: "ListConnections", Do: func(context.Context, *stock.Work) (any, error) { return map[string]any{}, nil },
+	}}})
+	t.Cleanup(b.Kill)
+	if err := b.Start(within(t, testPatience)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the beacon", func() bool {
+		known, err := m.Watch(within(t, testPatience), 0)
+		return err == nil && len(known.List) == 1
+	})
+	for _, settings := range []string{``, `null`, `{}`, `{"Capability":"Shell"}`} {
+		if _, err := m.Dispatch(within(t, testPatience), ports.Work{Beacon: "db-1", Capability: "DataBeaconAccess", Action: "ListConnections", Settings: []byte(settings)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := hub.Await(within(t, testPatience), func(s stock.HubState) bool { return s.Calls == 0 && s.Flushing == 0 }); err != nil {
+		t.Fatal(err)
+	}
+	if m.Status().Taken == 0 {
+		t.Error("the hub writes nothing about it")
+	}
+	for _, call := range core.begun() {
+		t.Errorf("of our own work the core is told %s %s", call.Action, call.Settings)
+	}
+}
+
 func TestAHubThatIsGoneHasNobodyOnline(t *testing.T) {
 	t.Parallel()
 	hub := stock.NewHub(stock.HubConfig{})

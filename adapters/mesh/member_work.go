@@ -92,6 +92,9 @@ func (m *Member) isOurs(w *pushed) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ours.add(w.hash)
+	if w.marked {
+		m.ours.add(w.about)
+	}
 	return w.about != "" && m.ours.has(w.about)
 }
 

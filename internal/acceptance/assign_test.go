@@ -241,7 +241,7 @@ func TestHistoryIsKeptBehindWhatIsAssignedWhateverHappensToIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			host := e2e.StartWith(t, kept())
+			host := e2e.StartWith(t, keptBehind())
 			k := &keeper{T: t, host: host, live: e2e.StartWorkload(t, host.Client(), 40*time.Millisecond)}
 			scene(k)
 			k.live.End()
@@ -263,7 +263,7 @@ func TestHistoryIsKeptBehindWhatIsAssignedWhateverHappensToIt(t *testing.T) {
 
 func TestAStockToolAssignsByNameAndPolls(t *testing.T) {
 	t.Parallel()
-	host := e2e.StartWith(t, kept())
+	host := e2e.StartWith(t, keptBehind())
 	d := openDatabeacon(t, host, stock.Options{Name: "lab databeacon"}, 1)
 	d.join(t)
 	code, answer := assigned(t, host, `{"BeaconID":"lab databeacon","IDBeaconConnection":1}`)

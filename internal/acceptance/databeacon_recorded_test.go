@@ -37,7 +37,7 @@ func TestTheRecordedStreamIsTheSameHistoryBehindADatabeaconOfEveryEngine(t *test
 	for _, manner := range []stock.Manner{stock.SQLite, stock.Postgres, stock.MySQL} {
 		t.Run(string(manner), func(t *testing.T) {
 			t.Parallel()
-			host := e2e.StartWith(t, kept())
+			host := e2e.StartWith(t, keptBehind())
 			client := host.Client()
 			t.Cleanup(client.Close)
 			d := openDatabeacon(t, host, stock.Options{Name: "databeacon", Manner: manner}, 1)

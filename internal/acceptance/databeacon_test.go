@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,8 +18,8 @@ import (
 
 // Databeacons: stock ones, connected to a host over a socket, as operators have them.
 
-// kept is a host whose history is kept behind whatever databeacon is assigned, which answers reads before the local store.
-func kept() e2e.Setup {
+// keptBehind is a host whose history is kept behind whatever databeacon is assigned, which answers reads before the local store.
+func keptBehind() e2e.Setup {
 	return e2e.Setup{Config: "route = [\"databeacon\", \"local\"]\nbackend \"sqlite\" \"local\" {\n  local = true\n}\nbackend \"meadowproxy\" \"databeacon\" {}\n"}
 }
 
@@ -26,6 +27,7 @@ func kept() e2e.Setup {
 type databeacon struct {
 	*stock.Databeacon
 	tags map[string]any // that it registers with
+	at   string         // the hub that it connects to; "" is the host's
 
 	host   *e2e.Host
 	client *client.Beacon
@@ -56,7 +58,7 @@ func openDatabeacon(t testing.TB, h *e2e.Host, o stock.Options, connections int)
 func (d *databeacon) join(t testing.TB) {
 	t.Helper()
 	d.client = client.NewBeacon(client.BeaconConfig{
-		ServerURL: d.host.URL, Name: d.Name(), MaxConcurrent: 3, Tags: d.tags, ReconnectInterval: 200 * time.Millisecond,
+		ServerURL: cmp.Or(d.at, d.host.URL), Name: d.Name(), MaxConcurrent: 3, Tags: d.tags, ReconnectInterval: 200 * time.Millisecond,
 		Actions: stock.Behind(d.Databeacon, func(a stock.Action, do func(context.Context, json.RawMessage) (any, error)) client.Action {
 			return client.Action{Capability: a.Capability, Name: a.Name, Do: func(ctx context.Context, w *client.Work) (any, error) {
 				return do(ctx, w.Settings)
