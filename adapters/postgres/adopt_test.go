@@ -106,10 +106,10 @@ func TestTablesOfADatabeaconAreAdoptedAndWidened(t *testing.T) {
 func TestAnAdoptedTableHasTheColumnsAndIndexesOfANewOne(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
-	shape := func(make bool) (columns, indexes string) {
+	shape := func(beacon bool) (columns, indexes string) {
 		dsn := server.Database(t)
 		conn := session(t, dsn)
-		if make {
+		if beacon {
 			beaconTables(t, conn)
 		}
 		b := openStore(t, dsn)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -84,9 +85,7 @@ func (s *settings) arrange() {
 		cc.StatementCacheCapacity, cc.DescriptionCacheCapacity = 0, 0
 		return
 	}
-	for name, value := range s.limits() {
-		cc.RuntimeParams[name] = value
-	}
+	maps.Copy(cc.RuntimeParams, s.limits())
 	if s.schema != "" { // a list of names here, and one text where it is SET
 		cc.RuntimeParams["search_path"] = `"` + s.schema + `"`
 	}

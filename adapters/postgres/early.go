@@ -24,7 +24,6 @@ type early struct {
 	waiting map[string][]waiting
 	asked   []string // keys that were not read yet
 	gone    []int64  // to be deleted
-	kept    []*ports.Entry
 }
 
 type waiting struct {
@@ -195,6 +194,6 @@ func (f *fold) flushEarly(b *pgx.Batch) error {
 		}
 		keys, times, texts = append(keys, entry.Key), append(times, entry.ReceivedMs), append(texts, string(text))
 	}
-	b.Queue(`INSERT INTO "UVEarly" ("WorkItemHash", "ReceivedMs", "Entry") SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])`, keys, times, texts)
+	b.Queue(`INSERT INTO "UVEarly" ("WorkItemHash", "ReceivedMs", "Entry") SELECT k, m, e FROM unnest($1::text[], $2::bigint[], $3::text[]) AS v(k, m, e)`, keys, times, texts)
 	return nil
 }

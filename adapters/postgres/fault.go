@@ -89,13 +89,13 @@ func fault(op string, err error) error {
 
 func serverFault(op string, e *pgconn.PgError) *ports.Error {
 	v := verdictOf(e.Code)
-	text := fmt.Sprintf("%s (SQLSTATE %s", v.hint, e.Code)
+	parts := []string{"SQLSTATE " + e.Code}
 	for _, part := range []struct{ name, value string }{{"table", e.TableName}, {"column", e.ColumnName}, {"constraint", e.ConstraintName}} {
 		if part.value != "" {
-			text += ", " + part.name + " " + part.value
+			parts = append(parts, part.name+" "+part.value)
 		}
 	}
-	text += ")"
+	text := v.hint + " (" + strings.Join(parts, ", ") + ")"
 	if class := e.Code[:min(2, len(e.Code))]; !slices.Contains([]string{"22", "23", "54"}, class) { // those show values
 		text += ": " + e.Message
 	}

@@ -156,15 +156,25 @@ type textKey struct {
 	fresh  bool
 }
 
-// texts keeps statements: there are few shapes of records, and a text that stays the same stays prepared.
-var texts sync.Map
+// texts keeps statements: there are few shapes of records, though callers may send any.
+var texts = struct {
+	sync.Mutex
+	all map[textKey]string
+}{all: map[textKey]string{}}
+
+const maxTexts = 1000
 
 func writeText(k textKey) string {
-	if text, ok := texts.Load(k); ok {
-		return text.(string)
+	texts.Lock()
+	defer texts.Unlock()
+	text, ok := texts.all[k]
+	if !ok {
+		if len(texts.all) >= maxTexts {
+			clear(texts.all)
+		}
+		text = k.text()
+		texts.all[k] = text
 	}
-	text := k.text()
-	texts.Store(k, text)
 	return text
 }
 
@@ -195,5 +205,5 @@ func (k textKey) text() string {
 	if l.updated {
 		dates, values = dates+`, "UpdateDate"`, values+", "+utc
 	}
-	return `INSERT INTO "` + l.table.Name + `" (` + quoted(names) + dates + `) SELECT v.*` + values + from
+	return `INSERT INTO "` + l.table.Name + `" (` + quoted(names) + dates + `) SELECT ` + strings.Join(fields, ", ") + values + from
 }

@@ -44,7 +44,7 @@ func (f *fold) flushGraves(b *pgx.Batch) {
 	}
 	if len(newKinds) > 0 {
 		b.Queue(`INSERT INTO "UVGone" ("Kind", "Key", "ChangeHost", "ChangeSeq")
-			SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS v(k, n, h, s) ORDER BY s, n`, newKinds, newKeys, hosts, seqs)
+			SELECT k, n, h, s FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS v(k, n, h, s) ORDER BY s, n`, newKinds, newKeys, hosts, seqs)
 	}
 }
 

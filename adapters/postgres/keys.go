@@ -38,7 +38,7 @@ func keyNobody(f ports.Family) string              { return "Nobody/" + string(f
 const (
 	readKey  = `SELECT "Value" FROM "UVHoldfast" WHERE "Key" = $1`
 	readKeys = `SELECT "Key", "Value" FROM "UVHoldfast" WHERE "Key" >= $1 AND "Key" < $2 ORDER BY "Key"`
-	setKeys  = `INSERT INTO "UVHoldfast" ("Key", "Value") SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT ("Key") DO UPDATE SET "Value" = excluded."Value"`
+	setKeys  = `INSERT INTO "UVHoldfast" ("Key", "Value") SELECT k, v FROM unnest($1::text[], $2::text[]) AS w(k, v) ON CONFLICT ("Key") DO UPDATE SET "Value" = excluded."Value"`
 )
 
 // after is the end of the range of keys that begin with prefix, which ends in a slash.

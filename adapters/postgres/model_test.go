@@ -160,7 +160,11 @@ func TestTheTablesHoldWhatAStoreInMemoryHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run++
 		schema := fmt.Sprint("run", run)
-		defer look.Exec(context.Background(), `DROP SCHEMA IF EXISTS `+schema+` CASCADE`)
+		defer func() {
+			if _, err := look.Exec(context.Background(), `DROP SCHEMA IF EXISTS `+schema+` CASCADE`); err != nil {
+				t.Error(err)
+			}
+		}()
 		b, nonce := New(), ""
 		retention := rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "retention")
 		open := func() {

@@ -80,13 +80,13 @@ type turn struct {
 	base *database
 }
 
-// timePerByte is what a transaction gets beside its usual time.
+// bytesPerSecond is how fast a server takes what is sent to it at least: a transaction gets the time for it beside its usual time.
 const bytesPerSecond = 4 << 20
 
 // transact runs fn as a transaction: fn begins it with its first statements and ends it with its last, see turn.begin. What another
 // transaction was in the way of is run again, and so is what a lost connection left open: fn finds what was done already.
 func (w *writer) transact(op string, bytes int64, fn func(t *turn) error) error {
-	limit := w.base.conf.timeout + time.Duration(bytes/(bytesPerSecond/1000))*time.Millisecond
+	limit := w.base.conf.timeout + time.Duration(bytes)*time.Second/bytesPerSecond
 	ctx, cancel := context.WithTimeout(w.ctx, limit)
 	defer cancel()
 	for try := 1; ; try++ {

@@ -92,7 +92,7 @@ func bareOf(b *testing.B, entries []ports.Entry) *barePostgres {
 }
 
 func upsertOf(table *ports.Table, all map[string]*folded, keys []string) upsert {
-	var names, params, sets []string
+	var names, params, sets, fields []string
 	var args []any
 	add := func(c ports.Column, at func(f *folded, values []any, extra string) any) {
 		names = append(names, `"`+c.Name+`"`)
@@ -110,6 +110,7 @@ func upsertOf(table *ports.Table, all map[string]*folded, keys []string) upsert 
 		}
 		args = append(args, column)
 		params = append(params, fmt.Sprintf("$%d::%s[]", len(args), kind))
+		fields = append(fields, fmt.Sprintf("c%d", len(args)))
 		sets = append(sets, fmt.Sprintf(`"%[1]s" = excluded."%[1]s"`, c.Name))
 	}
 	for place, c := range table.Members {
@@ -122,8 +123,8 @@ func upsertOf(table *ports.Table, all map[string]*folded, keys []string) upsert 
 	}
 	unique := table.Indexes[slices.IndexFunc(table.Indexes, func(x ports.Index) bool { return x.Unique })].Columns
 	return upsert{
-		text: fmt.Sprintf(`INSERT INTO "%s" (%s) SELECT * FROM unnest(%s) ON CONFLICT ("%s") DO UPDATE SET %s`, table.Name,
-			strings.Join(names, ", "), strings.Join(params, ", "), strings.Join(unique, `", "`), strings.Join(sets, ", ")),
+		text: fmt.Sprintf(`INSERT INTO "%s" (%s) SELECT %[3]s FROM unnest(%[4]s) AS v(%[3]s) ON CONFLICT ("%[5]s") DO UPDATE SET %[6]s`, table.Name,
+			strings.Join(names, ", "), strings.Join(fields, ", "), strings.Join(params, ", "), strings.Join(unique, `", "`), strings.Join(sets, ", ")),
 		args: args,
 	}
 }
