@@ -25,11 +25,7 @@ func (w *way) act(ctx context.Context, class ports.WorkClass, capability, action
 }
 
 func (w *way) work(ctx context.Context, work ports.Work) (json.RawMessage, error) {
-	limit := w.timeout
-	if limit == 0 {
-		limit = usualTimeout
-	}
-	ctx, cancel := below(ctx, limit+time.Duration(len(work.Settings)/bytesASecond)*time.Second)
+	ctx, cancel := below(ctx, w.patience()+time.Duration(len(work.Settings)/bytesASecond)*time.Second)
 	defer cancel()
 	answer, err := w.mesh.Dispatch(ctx, work)
 	if err != nil {
@@ -39,6 +35,14 @@ func (w *way) work(ctx context.Context, work ports.Work) (json.RawMessage, error
 		return nil, failed(work.Action, answer.Failure)
 	}
 	return answer.Outputs, nil
+}
+
+// patience is how long a work may take, beside what its size needs.
+func (w *way) patience() time.Duration {
+	if w.timeout > 0 {
+		return w.timeout
+	}
+	return usualTimeout
 }
 
 // bytesASecond is how fast a beacon takes large works at least.

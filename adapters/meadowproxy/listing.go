@@ -148,6 +148,9 @@ func (l *listing) take(p *pager, s *shown) (full bool, err error) {
 
 // more asks for keys, and moves what is in order to next.
 func (l *listing) more(ctx context.Context, limit int) error {
+	if l.rows >= limit {
+		limit = asked // many rows of one moment: the page cannot begin before their end
+	}
 	a := ask{class: ports.ClassRead, layout: l.layout, columns: l.keys(), begin: l.rows, limit: limit}
 	l.narrow(&a.filter)
 	l.bound(&a.filter)

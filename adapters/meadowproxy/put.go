@@ -21,9 +21,6 @@ const (
 	chunkBytes = 1 << 20
 )
 
-// patience is how long a Put begins new chunks.
-const patience = 3 * time.Second
-
 var errLater = ports.Errorf(ports.Unavailable, opPut, "the databeacon takes longer than it may; what is not in yet is put again")
 
 // putting is one Put.
@@ -41,8 +38,8 @@ type putting struct {
 func (w *way) put(ctx context.Context, rows []ports.Row, class ports.WorkClass) (done int, err error) {
 	p := &putting{way: w, class: class, rows: rows, errs: make([]error, len(rows))}
 	targets, size := p.targets()
-	limit := patience + time.Duration(size/bytesASecond)*time.Second
-	p.begun, p.quit = context.WithTimeout(ctx, limit)
+	limit := w.patience() + time.Duration(size/bytesASecond)*time.Second
+	p.begun, p.quit = context.WithTimeout(ctx, limit*3/4) // nothing is begun after that
 	defer p.quit()
 	for _, kind := range ports.Kinds {
 		p.wave(ctx, targets[kind])

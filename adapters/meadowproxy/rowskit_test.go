@@ -59,7 +59,7 @@ func (b *behind) way() *way {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	bound, err := fit(b.t.Context(), b.mesh, seat{b.d.Name(), is.List[0].Session, b.id}, 3, 20*time.Second)
+	bound, err := fit(b.t.Context(), b.mesh, seat{b.d.Name(), is.List[0].Session, b.id}, 3, time.Minute)
 	if err != nil {
 		b.t.Fatal(err)
 	}
