@@ -13,8 +13,14 @@ import (
 // by the hold, outside of which nothing is sent. So a batch that comes too late, or to another database, changes nothing there; and
 // rows that went to a database which was replaced meanwhile are not told as done.
 
-// put puts a batch.
+// put puts a batch. It ends before the host stops waiting for it: large batches are given more time, as the host does.
 func (h *half) put(ctx context.Context, at *hold, b *ports.Batch) (done int, err error) {
+	size := 0
+	for i := range b.Rows {
+		size += len(b.Rows[i].Body)
+	}
+	ctx, cancel := below(ctx, h.timeout+time.Duration(size/bytesASecond)*time.Second)
+	defer cancel()
 	class := ports.ClassLive
 	if b.CatchUp {
 		class = ports.ClassCatchUp
@@ -30,7 +36,7 @@ func (h *half) put(ctx context.Context, at *hold, b *ports.Batch) (done int, err
 	}
 	if len(b.Rows) > 0 {
 		h.loosen()
-		if done, err = at.put(ctx, b.Rows, class); err != nil {
+		if done, err = h.inStrides(ctx, at, b.Rows, class); err != nil {
 			return done, err
 		}
 		if err := h.binder.now(ctx, h.family, at); err != nil {
@@ -47,6 +53,22 @@ func (h *half) put(ctx context.Context, at *hold, b *ports.Batch) (done int, err
 		return done, nil
 	}
 	return done, h.move(ctx, at, class, &l, *b.Position)
+}
+
+// inStrides puts rows as many at a time as the database takes in time.
+func (h *half) inStrides(ctx context.Context, at *hold, rows []ports.Row, class ports.WorkClass) (done int, err error) {
+	for began := time.Now(); ; {
+		n, started := h.stride.of(len(rows)-done), time.Now()
+		in, err := at.put(ctx, rows[done:done+n], class)
+		done += in
+		h.stride.took(n, time.Since(started), err)
+		switch {
+		case err != nil || done == len(rows):
+			return done, err
+		case time.Since(began) > h.timeout*3/4:
+			return done, errLater
+		}
+	}
 }
 
 // fenced reads the ledger and refuses a batch that is not the next one for this store.

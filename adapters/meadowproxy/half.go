@@ -18,6 +18,7 @@ type half struct {
 	family  ports.Family
 	binder  *binder
 	timeout time.Duration
+	stride  stride
 
 	mu        sync.Mutex
 	bound     *binding       // which the rest is about

@@ -207,8 +207,8 @@ func TestAProbeSeesWhatKeepsADatabaseFromBeingWritten(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(a *alone)
-		field  string
-		mends  bool // by itself
+		field string
+		mends bool // by itself
 	}{
 		"the endpoints are lost": {func(a *alone) { a.db.Restart() }, ports.FieldBootstrap, false},
 		"the table is gone": {func(a *alone) {
