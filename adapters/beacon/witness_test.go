@@ -237,8 +237,8 @@ func (l *lookout) asked(f ports.Family, began time.Time, err error) {
 	if began.After(l.well[f]) {
 		l.well[f] = began
 	}
-	if known := l.evidence[f]; known != nil && known.what != "offline" && began.After(known.at) {
-		delete(l.evidence, f)
+	if known := l.evidence[f]; known != nil && known.what != "offline" {
+		delete(l.evidence, f) // it is well again before anybody looked
 	}
 }
 
