@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
 	"holdfast/ports"
@@ -33,6 +34,7 @@ type Config struct {
 	MaxInWork int64      // bytes of large records in work at a time; 0 means 256 MiB
 	Hub       func() any // tells of the hub that beacons connect to, for the status; nil: there is none
 	Joined    Joined
+	Metrics   []prometheus.Collector // more of them, beside those of the host
 	Logger    hclog.Logger
 }
 
@@ -115,7 +117,7 @@ func New(c Config) (*API, error) {
 		tellEvery: tellEvery, works: semaphore.NewWeighted(maxLasting),
 	}
 	a.draining, a.drain = context.WithCancel(context.Background())
-	a.metrics = newMetrics(c.Host, c.Version)
+	a.metrics = newMetrics(c.Host, c.Version, c.Metrics)
 	for _, row := range routes {
 		a.mux.Handle(row.method+" "+row.path, a.handler(row, a.metrics.timers(row.method+" "+row.path)))
 	}

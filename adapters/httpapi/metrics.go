@@ -21,7 +21,7 @@ type metrics struct {
 	latency *prometheus.HistogramVec
 }
 
-func newMetrics(host Host, version string) *metrics {
+func newMetrics(host Host, version string, more []prometheus.Collector) *metrics {
 	m := &metrics{latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "holdfast_http_request_seconds", Help: "How long requests took, streams included, by route and class of status.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .02, .05, .1, .25, .5, 1, 2.5, 10, 60},
@@ -29,6 +29,7 @@ func newMetrics(host Host, version string) *metrics {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.latency, statusCollector{host, version},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(more...)
 	m.serve = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m
 }
@@ -86,6 +87,7 @@ var (
 	descUp        = desc("backend_up", "1 while a backend takes writes and answers reads.", "backend", "kind")
 	descState     = desc("backend_state", "1 for the state that a backend is in.", "backend", "kind", "state")
 	descStarts    = desc("backend_starts_total", "Starts of a backend's process.", "backend", "kind")
+	descAssigned  = desc("assignment_state", "1 for the state of what shall keep a family behind a databeacon.", "family", "state")
 )
 
 // states are all the states of a backend, so that an alert can watch for one that is not there now.
@@ -96,7 +98,7 @@ func (c statusCollector) Describe(ch chan<- *prometheus.Desc) {
 		ch <- d
 	}
 	for _, d := range []*prometheus.Desc{descBuild, descReady, descAccepted, descDecided, descDeferred, descOvertaken, descForeign, descHead, descCommitted,
-		descBacklog, descOldest, descBytes, descLimit, descReserve, descFree, descFull, descAside, descLost, descUp, descState, descStarts} {
+		descBacklog, descOldest, descBytes, descLimit, descReserve, descFree, descFull, descAside, descLost, descUp, descState, descStarts, descAssigned} {
 		ch <- d
 	}
 }
@@ -142,6 +144,11 @@ func (c statusCollector) Collect(ch chan<- prometheus.Metric) {
 			lost += span.To - span.From + 1
 		}
 		gauge(descLost, float64(lost), family)
+	}
+	for i := range s.Assignments {
+		for _, state := range states {
+			gauge(descAssigned, truth(s.Assignments[i].State == state), strings.ToLower(string(s.Assignments[i].Family)), state)
+		}
 	}
 	for _, b := range s.Backends {
 		gauge(descUp, truth(b.State == "bootstrapped"), b.Name, b.Kind)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	"holdfast/adapters/mesh"
@@ -121,6 +122,18 @@ func (c *crossing) told(cfg *config.Config) func() any {
 		return nil
 	}
 	return func() any { return c.hub.Status() }
+}
+
+// metrics are those of the hub and of the membership of another one, where they are.
+func (c *crossing) metrics(cfg *config.Config, joined *membership) []prometheus.Collector {
+	var m meshMetrics
+	if cfg.MeshOpen() {
+		m.hub = func() mesh.Status { return c.hub.Status() }
+	}
+	if joined != nil {
+		m.member = joined.member.Status
+	}
+	return []prometheus.Collector{m}
 }
 
 // beside puts the hub's routes and sockets in front of the API's.

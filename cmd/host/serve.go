@@ -79,7 +79,7 @@ func (s serveCommand) Run(in *invocation) error {
 	}
 	api, err := httpapi.New(httpapi.Config{
 		Host: httpapi.Over(host), Version: version(), Tokens: tokens(cfg), Loopback: cfg.Loopback(),
-		Hub: house.mesh.told(cfg), Joined: member.told(), Logger: log.Named("http"),
+		Hub: house.mesh.told(cfg), Joined: member.told(), Metrics: house.mesh.metrics(cfg, member), Logger: log.Named("http"),
 	})
 	if err != nil {
 		return err
