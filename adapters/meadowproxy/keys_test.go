@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"holdfast/adapters/meadowproxy/stock"
 	"holdfast/ports"
 )
@@ -62,4 +64,51 @@ func TestRowsOfTablesThatOthersMadeFitTheirWidths(t *testing.T) {
 	if n := b.count(`SELECT count(*) FROM UVQueueWorkItem WHERE length(WorkItemHash) <= 40`); n != 1 {
 		t.Errorf("%d rows have a key that fits", n)
 	}
+}
+
+func TestRandomKeysAreNeverTakenForOthers(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, b *behind) {
+		const kind = ports.KindItem
+		is := map[string]ports.Row{}
+		rapid.Check(t, func(rt *rapid.T) {
+			var batch []ports.Row
+			for range rapid.IntRange(1, 8).Draw(rt, "rows") {
+				key := strings.ReplaceAll(strangeText().Draw(rt, "key"), "\x00", "")
+				if key == "" {
+					continue
+				}
+				r := b.row(kind, key, 1, fmt.Sprintf(`"Status":"state %d"`, b.seq))
+				if rapid.IntRange(0, 3).Draw(rt, "gone") == 0 {
+					r = ports.Row{Kind: kind, Key: key, Gone: true}
+				}
+				batch = append(batch, r)
+			}
+			if rapid.Bool().Draw(rt, "unknown") {
+				b.w.forget()
+			}
+			b.put(batch...)
+			for _, r := range batch {
+				if is[r.Key] = r; r.Gone {
+					delete(is, r.Key)
+				}
+			}
+			for _, r := range batch {
+				if now, ok := is[r.Key]; ok {
+					b.has("of the batch", now)
+				} else {
+					b.lacks("of the batch", r)
+				}
+			}
+			if n := b.count(`SELECT count(*) FROM UVQueueWorkItem WHERE Deleted = 0`); n != len(is) {
+				rt.Fatalf("there are %d rows, want %d", n, len(is))
+			}
+			if t.Failed() {
+				rt.FailNow()
+			}
+		})
+		for _, r := range is {
+			b.has("at the end", r)
+		}
+	})
 }
