@@ -15,7 +15,8 @@ func (h *Hub) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer, err
 	if w.Beacon == "" && w.Capability == "" {
 		return ports.WorkAnswer{}, ports.InField(ports.Invalid, "Capability", "is missing")
 	}
-	return h.carry(ctx, ctx, &work{Work: w})
+	a, err := h.carry(ctx, ctx, &work{Work: w})
+	return onlyObject(a), err
 }
 
 // carry has a work done: it is enqueued, and answered once, at the latest when ctx ends. When asked ends, its caller has gone
@@ -121,6 +122,9 @@ func (h *Hub) tooLate(ctx context.Context, w *work) error {
 			w.berth.name, w.berth.lingering(), after)
 	case w.berth != nil:
 		return ports.Errorf(ports.Deadline, "mesh", "the beacon %q had no slot free within %d ms; it was not sent the work", w.berth.name, after)
+	}
+	if w.only != "" {
+		return ports.Errorf(ports.Deadline, "mesh", "no beacon with the name %q that offers %q came within %d ms", printable(w.only), w.Capability, after)
 	}
 	busy := 0
 	for _, b := range h.works.offers[w.Capability] {

@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"bytes"
+	"strconv"
 	"time"
 
 	"github.com/coder/websocket"
@@ -138,8 +139,8 @@ func (f *frame) answer() (ports.WorkAnswer, error) {
 	return answerOf(f.action == "WorkError", f.outputs, f.failure, f.log), nil
 }
 
-// answerOf makes an answer of a report's members. They are read as generously as the stock hub does; but Outputs that are no
-// object, which nobody could use, make it a failure.
+// answerOf makes an answer of a report's members. They are read as the stock hub reads them: Outputs that say nothing are none,
+// and all others are as they came.
 func answerOf(failed bool, outputs, failure, log []byte) ports.WorkAnswer {
 	a := ports.WorkAnswer{Log: logOf(log)}
 	switch {
@@ -147,12 +148,28 @@ func answerOf(failed bool, outputs, failure, log []byte) ports.WorkAnswer {
 		if a.Failure = textOf(failure); a.Failure == "" {
 			a.Failure = "the beacon failed without saying why"
 		}
-	case len(outputs) == 0 || string(outputs) == "null":
+	case falsy(outputs):
 		a.Outputs = []byte("{}")
-	case outputs[0] != '{':
-		a.Failure = "the beacon's Outputs are no object"
 	default:
 		a.Outputs = outputs
+	}
+	return a
+}
+
+// falsy says whether a value counts as none where the stock hub writes a default behind "||".
+func falsy(value []byte) bool {
+	switch string(value) {
+	case "", "null", "false", `""`:
+		return true
+	}
+	number, err := strconv.ParseFloat(string(value), 64)
+	return err == nil && number == 0
+}
+
+// onlyObject is an answer for those who were promised an object (ports.WorkAnswer).
+func onlyObject(a ports.WorkAnswer) ports.WorkAnswer {
+	if len(a.Outputs) > 0 && a.Outputs[0] != '{' {
+		a.Outputs, a.Failure = nil, "the beacon's Outputs are no object"
 	}
 	return a
 }

@@ -2,6 +2,8 @@ package mesh
 
 import (
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"holdfast/ports"
@@ -27,13 +29,24 @@ func (h *Hub) authenticate(c *call) {
 		}
 		return nil
 	})
+	h.logIn(c, user, password)
+}
+
+// authenticateByPath is the same with both in the path, which old tools use.
+func (h *Hub) authenticateByPath(c *call) {
+	segments := strings.Split(strings.TrimSuffix(c.r.URL.EscapedPath(), "/"), "/")
+	user, _ := url.PathUnescape(segments[len(segments)-2]) // the router has tried
+	h.logIn(c, user, c.key)
+}
+
+func (h *Hub) logIn(c *call, user, password string) {
 	if h.access.joins && password == "" { // nobody's is empty
 		cookie(c, h.access.welcome(h.clock()))
 		send(c.w, http.StatusOK, newObject(200).raw("LoggedIn", []byte("null")).str("Error", "Authentication failed.").done())
 		return
 	}
-	id := ""
-	if err = ports.Errorf(ports.Unauthorized, "", "Authentication failed."); h.access.secured {
+	id, err := "", error(ports.Errorf(ports.Unauthorized, "", "Authentication failed."))
+	if h.access.secured {
 		id, err = h.access.login(c.r.Context(), user, password, h.clock())
 	}
 	switch {

@@ -101,7 +101,7 @@ func (h *Hub) address(w *work, match bool) error {
 	case b != nil && b.offersCapability(w.Capability):
 		w.Beacon = w.affinity
 	case match && b == nil:
-		return ports.Errorf(ports.Unavailable, "", "no beacon with the name %q is registered", printable(w.affinity))
+		w.only = w.affinity // it may come
 	case match:
 		return ports.InField(ports.Invalid, "AffinityKey", "the beacon %q does not offer the capability %q", printable(w.affinity), printable(w.Capability))
 	}

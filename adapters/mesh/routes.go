@@ -10,7 +10,8 @@ import (
 	"holdfast/ports"
 )
 
-// route is one row of the table of routes. A segment "*" is a key, which may hold anything; the router hands it over unescaped.
+// route is one row of the table of routes. A segment "*" is a key, which may hold anything; the router hands the last one over,
+// unescaped.
 type route struct {
 	method string
 	path   string
@@ -22,6 +23,7 @@ type route struct {
 // routes are those of the wire contract that the hub serves. A path goes to the first one that fits.
 var routes = []route{
 	{"POST", "/1.0/Authenticate", true, notForGuests, (*Hub).authenticate},
+	{"GET", "/1.0/Authenticate/*/*", true, notForGuests, (*Hub).authenticateByPath},
 	{"GET", "/1.0/CheckSession", true, notForGuests, (*Hub).checkSession},
 	{"GET", "/1.0/Deauthenticate", true, notForGuests, (*Hub).deauthenticate},
 	{"POST", "/1.0/Deauthenticate", true, notForGuests, (*Hub).deauthenticate},

@@ -151,13 +151,48 @@ func TestAnOutsideCallersBeaconIsFoundByItsKey(t *testing.T) {
 	}{
 		{map[string]any{}, 400},
 		{map[string]any{"Capability": "Other", "AffinityKey": "one", "RequireAffinityMatch": true}, 400},
-		{map[string]any{"Capability": "Shell", "AffinityKey": "nobody", "RequireAffinityMatch": true}, 503},
+		{map[string]any{"Capability": "Shell", "AffinityKey": "nobody", "RequireAffinityMatch": true, "TimeoutMs": 50}, 500},
 		{map[string]any{"Capability": "Shell", "RequireAffinityMatch": true}, 400},
 		{map[string]any{"Capability": "Shell", "Settings": 7}, 400},
 	} {
 		if a := s.call("POST", "/Beacon/Work/Dispatch", c.body); a.status != c.status || a.body["Success"] != false || a.body["Error"] == "" {
 			t.Errorf("%v: %d %s", c.body, a.status, a.text)
 		}
+	}
+}
+
+func TestAnOutsideCallerGetsOutputsAsTheyCame(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Config{})
+	b := s.beacon("worker", 1, "Shell")
+	for outputs, want := range map[string]string{`[1,{"a":2}]`: `[1,{"a":2}]`, `"text"`: `"text"`, `7`: `7`, `true`: `true`, `0`: `{}`, `-0.0e1`: `{}`, `false`: `{}`, `""`: `{}`, `null`: `{}`, `{"a":1}`: `{"a":1}`} {
+		got := s.dispatched(map[string]any{"Capability": "Shell"})
+		hash, _ := b.work()
+		b.say(map[string]any{"Action": "WorkComplete", "WorkItemHash": hash, "Outputs": jsonText(outputs)})
+		if a := <-got; a.status != 200 || !strings.Contains(a.text, `"Outputs":`+want) {
+			t.Errorf("%s: %d %s", outputs, a.status, a.text)
+		}
+	}
+}
+
+func TestAWorkThatOnlyOneBeaconMayHaveWaitsForIt(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Config{})
+	other := s.beacon("other", 1, "Shell")
+	got := s.dispatched(map[string]any{"Capability": "Shell", "AffinityKey": "expected", "RequireAffinityMatch": true, "TimeoutMs": 10_000})
+	eventually(t, "the work", func() bool { return s.hub.Status().Waiting == 1 })
+	plain := s.dispatched(map[string]any{"Capability": "Shell"})
+	hash, _ := other.work() // which is for anybody
+	other.complete(hash, map[string]any{})
+	if a := <-plain; a.status != 200 {
+		t.Errorf("one for anybody: %d %s", a.status, a.text)
+	}
+	s.beacon("expected", 1, "Other") // which cannot
+	expected := s.beacon("expected", 1, "Shell")
+	hash, _ = expected.work()
+	expected.complete(hash, map[string]any{})
+	if a := <-got; a.status != 200 {
+		t.Errorf("one for the expected: %d %s", a.status, a.text)
 	}
 }
 

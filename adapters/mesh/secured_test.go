@@ -33,7 +33,7 @@ func (s *stand) login(user, password string) (cookie string) {
 
 func TestALoginGivesASessionAndAWrongOneSaysSo(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Config{Users: ann})
+	s := serve(t, Config{Users: []User{ann[0], {Name: "b/ob", Password: quickHash("se cret/")}}})
 	for _, c := range [][2]string{{"ann", "wrong"}, {"nobody", "secret"}, {"", ""}, {"ann", ""}} {
 		a := s.call("POST", "/1.0/Authenticate", map[string]any{"UserName": c[0], "Password": c[1]})
 		if a.status != 200 || a.body["LoggedIn"] != false || a.body["Error"] == "" || a.header.Get("Set-Cookie") != "" {
@@ -55,6 +55,12 @@ func TestALoginGivesASessionAndAWrongOneSaysSo(t *testing.T) {
 	}
 	if a := s.call("POST", "/1.0/Authenticate", map[string]any{"username": "ann", "password": "secret"}); a.body["LoggedIn"] != true {
 		t.Errorf("in lower case: %s", a.text)
+	}
+	if a := s.call("GET", "/1.0/Authenticate/b%2Fob/se%20cret%2F", nil); a.status != 200 || a.body["UserID"] != "b/ob" || a.header.Get("Set-Cookie") == "" {
+		t.Errorf("in the path: %d %s", a.status, a.text)
+	}
+	if a := s.call("GET", "/1.0/Authenticate/ann/se%20cret%2F", nil); a.status != 200 || a.body["LoggedIn"] != false || a.header.Get("Set-Cookie") != "" {
+		t.Errorf("wrongly in the path: %d %s", a.status, a.text)
 	}
 }
 

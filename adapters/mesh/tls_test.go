@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
+
 	"holdfast/adapters/mesh/stock"
 	"holdfast/internal/certtest"
 	"holdfast/internal/config"
@@ -27,6 +29,7 @@ func byTLS(t *testing.T, handler http.Handler) (url string, roots *x509.CertPool
 	}
 	server := httptest.NewUnstartedServer(handler)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	server.Config.ErrorLog = hclog.NewNullLogger().StandardLogger(nil) // it tells of those who do not trust it
 	server.StartTLS()
 	t.Cleanup(func() {
 		server.CloseClientConnections()

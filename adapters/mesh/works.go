@@ -28,7 +28,7 @@ type works struct {
 	timing  Timing
 	berths  map[string]*berth   // by Name
 	offers  map[string][]*berth // who offers a capability, the first first
-	pool    map[string]*lines   // what waits for anybody with a capability
+	pool    map[pool]*lines     // what waits for anybody with a capability, or for one who is not there yet
 	live    map[string]*work    // all that are not done
 	ended   memory              // hashes of works that are done
 	astray  map[string]*berth   // hashes of works whose slots were given back without a word of their beacon
@@ -36,6 +36,12 @@ type works struct {
 	waiting int                 // works without a slot
 	bytes   int64               // of the settings of all live works
 	effects effects
+}
+
+// pool is a line in which works wait that no beacon has been chosen for.
+type pool struct {
+	capability string
+	only       string // the beacon that may have them; "" for any
 }
 
 // state is where a work is.
@@ -57,6 +63,7 @@ type work struct {
 	state      state
 	patient    bool   // it outlives a broken connection, until its deadline: its caller cannot send it again
 	affinity   string // as an outside caller gave it
+	only       string // the beacon that must have it, and was not there when it was asked for
 	enqueuedAt time.Time
 	sentAt     time.Time
 	timeout    time.Duration
@@ -90,7 +97,7 @@ type effects struct {
 
 func newWorks(limits Limits, timing Timing) *works {
 	return &works{
-		limits: limits, timing: timing, berths: map[string]*berth{}, offers: map[string][]*berth{}, pool: map[string]*lines{},
+		limits: limits, timing: timing, berths: map[string]*berth{}, offers: map[string][]*berth{}, pool: map[pool]*lines{},
 		live: map[string]*work{}, ended: newMemory(maxEnded), astray: map[string]*berth{},
 	}
 }
@@ -169,11 +176,12 @@ func (m *works) lineOf(w *work) *lines {
 	if w.berth != nil {
 		return &w.berth.lines
 	}
-	l := m.pool[w.Capability]
+	of := pool{w.Capability, w.only}
+	l := m.pool[of]
 	if l == nil {
 		made := newLines()
 		l = &made
-		m.pool[w.Capability] = l
+		m.pool[of] = l
 	}
 	return l
 }
@@ -193,7 +201,7 @@ func (m *works) leaveLine(w *work) {
 			return
 		}
 	}
-	delete(m.pool, w.Capability)
+	delete(m.pool, pool{w.Capability, w.only})
 }
 
 // place finds a slot for a work of the pool: the next beacon in turn that has one and takes pushes.
@@ -201,7 +209,7 @@ func (m *works) place(w *work) {
 	list := m.offers[w.Capability]
 	for i := range list {
 		b := list[(i+int(w.number%uint64(len(list))))%len(list)]
-		if b.conn != 0 && b.room(w.Class) {
+		if b.conn != 0 && b.room(w.Class) && (w.only == "" || w.only == b.name) {
 			m.fill(b)
 			return
 		}
@@ -228,9 +236,11 @@ func (m *works) next(b *berth) *work {
 		}
 		first := head(b.lines, class)
 		for _, capability := range b.capabilities {
-			if l := m.pool[capability]; l != nil {
-				if w := head(*l, class); w != nil && (first == nil || w.number < first.number) {
-					first = w
+			for _, only := range [...]string{"", b.name} {
+				if l := m.pool[pool{capability, only}]; l != nil {
+					if w := head(*l, class); w != nil && (first == nil || w.number < first.number) {
+						first = w
+					}
 				}
 			}
 		}
