@@ -71,6 +71,6 @@ func (s *session) settled(ctx context.Context) (at ports.Position, err error) {
 	}
 	return at, &needError{
 		ports.Errorf(ports.Conflict, s.w.Name, "calls itself another store each time it is asked"),
-		"give the backend one store that keeps its id; see "Positions and fencing" in docs/plugin-author.md",
+		"give the backend one store that keeps its id; see what docs/plugin-author.md says of positions",
 	}
 }
