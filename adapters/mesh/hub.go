@@ -209,6 +209,9 @@ func (h *Hub) join(r registration, conn uint64, session string, now time.Time, w
 	if err != nil {
 		return err
 	}
+	if conn != 0 && b.session != before && len(b.conns) == 2 {
+		b.twinAt = now
+	}
 	if b.session != before && b.told.pass(now) {
 		h.log.Info("a beacon is connected", "beacon", b.name, "id", b.id, "session", b.session, "socket", conn != 0)
 	}
@@ -251,6 +254,10 @@ func (h *Hub) forget(b *beacon, now time.Time) {
 // alive notes a sign of life of a beacon. A poll takes the work from a socket only if that does not answer: a stock client may
 // poll for ever beside a good one. It is called in a step.
 func (h *Hub) alive(b *beacon, conn uint64, polls bool, now time.Time) {
+	if conn != 0 && conn != b.current && !b.twinAt.IsZero() && now.Sub(b.twinAt) >= h.timing.Silence {
+		b.twinAt = time.Time{}
+		h.log.Warn("two programs use one beacon name, and both stay; the newer one gets the work", "beacon", b.name, "host", printable(b.hostID), "sockets", len(b.conns))
+	}
 	h.works.heard(b.name, conn)
 	if h.registry.alive(b, conn, polls && (b.current == 0 || h.works.mutes(b.name)), now) {
 		h.log.Info("a beacon is back", "beacon", b.name, "session", b.session)

@@ -64,9 +64,6 @@ func TestWorksInHandAreReportedAlthoughTheSocketWasLost(t *testing.T) {
 	}
 }
 
-// A hub that starts before its Authentication beacon rejects everybody until that one is there.
-// Whatever is there instead of a hub: each attempt ends, and says why.
-// A hub that freezes with its connection open is noticed, and joined again when it is back.
 // While too much is in hand the socket is not read; nothing is dropped, and what waits is done later.
 func TestAFloodIsTakenAsItCanBe(t *testing.T) {
 	t.Parallel()

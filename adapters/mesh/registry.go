@@ -39,6 +39,7 @@ type beacon struct {
 	registeredAt time.Time
 	seenAt       time.Time
 	leftAt       time.Time // one of several sockets said goodbye
+	twinAt       time.Time // since when it has another socket than the one before, which stays open; zero: it has one, or that was told
 }
 
 func newRegistry(limits Limits) *registry {
