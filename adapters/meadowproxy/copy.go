@@ -2,8 +2,6 @@ package meadowproxy
 
 import (
 	"context"
-	"net/http"
-	"strconv"
 	"time"
 
 	"holdfast/ports"
@@ -102,55 +100,4 @@ func (h *half) move(ctx context.Context, at *hold, class ports.WorkClass, l *led
 	}
 	h.settle(at.bound, p)
 	return nil
-}
-
-// nobody is an identity that no row has: the largest that every engine can look for.
-const nobody = 1<<31 - 1
-
-// firsts are the tables by whose endpoints a Probe tries to write.
-var firsts = map[ports.Family]*ports.Table{ports.Queue: ports.Items, ports.Manifest: ports.Manifests}
-
-// probeWaits is how long a Probe waits for a bootstrap: the host shall soon hear that it is under way.
-const probeWaits = 500 * time.Millisecond
-
-// probe asks for the ledger, and tries to change a row that cannot be there: the endpoint, the right to write and the connection are
-// seen by the database's own answer that it has no such row.
-func (h *half) probe(ctx context.Context) error {
-	at, err := h.readyWithin(ctx, probeWaits)
-	if err != nil {
-		return err
-	}
-	wait, cancel := below(ctx, h.timeout)
-	defer cancel()
-	if err := h.announce(); err != nil {
-		return err
-	}
-	was, puts := h.glance()
-	l, err := h.ledger(wait, at, ports.ClassProbe)
-	if err == nil {
-		h.compare(at, l.position(h.family), was, puts)
-		err = h.announce()
-	}
-	if err == nil {
-		err = h.touch(wait, at)
-	}
-	return h.heed(at, err)
-}
-
-func (h *half) touch(ctx context.Context, at *hold) error {
-	t := firsts[h.family]
-	body := []byte(`{"` + t.Engine[0].Name + `":` + strconv.Itoa(nobody) + `,"Status":""}`)
-	r, err := at.request(ctx, ports.ClassProbe, http.MethodPut, at.bases[t.Name], body, "")
-	if err != nil {
-		return err
-	}
-	f, m := r.readFault()
-	if m == faultMissing {
-		return nil
-	}
-	e := *ports.AsError(f.err("meadowproxy: probe", m))
-	if e.Code.Permanent() {
-		e.Code = ports.Unavailable
-	}
-	return &e
 }

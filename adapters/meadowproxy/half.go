@@ -3,6 +3,7 @@ package meadowproxy
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/ports"
@@ -19,6 +20,7 @@ type half struct {
 	binder  *binder
 	timeout time.Duration
 	stride  stride
+	misses  atomic.Int32 // probes without an answer, in a row
 
 	mu        sync.Mutex
 	bound     *binding       // which the rest is about

@@ -245,6 +245,26 @@ func TestAProbeSeesWhatKeepsADatabaseFromBeingWritten(t *testing.T) {
 	}
 }
 
+func TestABusyDatabeaconIsNotAwayAtOnce(t *testing.T) {
+	t.Parallel()
+	a := newAlone(t)
+	a.position()
+	release := make(chan struct{})
+	a.db.Fault(func(string, string, json.RawMessage) (string, bool) {
+		<-release
+		return "", false
+	})
+	for n, want := range []ports.Code{ports.Deadline, ports.Deadline, ports.Unavailable, ports.Unavailable} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		if err := a.Probe(ctx, ports.Queue); ports.CodeOf(err) != want {
+			t.Errorf("probe %d: %v", n+1, err)
+		}
+		cancel()
+	}
+	close(release)
+	a.eventually("a probe that is good", func() bool { return a.Probe(a.within(), ports.Queue) == nil })
+}
+
 func TestAHostWithAnotherHistoryTakesTheStoreOverAndIsNotMixed(t *testing.T) {
 	t.Parallel()
 	a := newAlone(t)

@@ -67,6 +67,10 @@ func TestAStrideGrowsAgain(t *testing.T) {
 	}
 	s.took(6, 2*time.Second, nil)
 	if got := s.of(100); got != 6 {
+		t.Errorf("after one that was neither slow nor quick: %d", got)
+	}
+	s.took(6, 3*time.Second, nil)
+	if got := s.of(100); got != 3 {
 		t.Errorf("after a slow one: %d", got)
 	}
 	for range 10 {
