@@ -157,7 +157,7 @@ func (t *telling) checkEpoch(epoch string, seq uint64) error {
 // host tells what a host changed. seq is how far the page goes with it; more says that something was left out.
 func (t *telling) host(host string) (seq uint64, more bool, err error) {
 	seq = t.query.After.Seqs[host]
-	for t.highest[host] > seq {
+	for t.highest[host] > seq && holdable(t.query.Key) {
 		room := max(0, t.limit-len(t.page.Rows))
 		found, others, err := t.trailOf(t.ctx, t.query.Family, host, t.query.Key, seq, room+1)
 		if err != nil {

@@ -100,7 +100,7 @@ func (r *reading) behind(ctx context.Context, m *marks, l *layout, after *ports.
 		if err != nil || !found { // the event was pruned, and its key with it
 			return key + " >= " + from, err
 		}
-		return `(` + key + `, "OrderKey", "EventGUID") > (` + from + `, ` + m.of(order) + `, ` + m.of(after.Key) + `)`, nil
+		return `(` + key + `, "OrderKey", "EventGUID") > (` + from + `, ` + m.of(order) + `, ` + m.of(bound(after.Key)) + `)`, nil
 	case attempts:
 		return `(` + key + `, "AttemptNumber") > (` + from + `, ` + m.of(after.Num) + `)`, nil
 	}

@@ -408,6 +408,15 @@ func TestTextsThatNoRowCanHaveFindNothing(t *testing.T) {
 		if page, err := s.Events(t.Context(), ports.EventQuery{Key: text}); err != nil || len(page.Rows) > 0 {
 			t.Errorf("events of %q: %+v, %v", text, page, err)
 		}
+		changes, err := s.Changes(t.Context(), ports.ChangesQuery{Family: ports.Queue, Key: text})
+		if err != nil || len(changes.Rows) > 0 || changes.End == nil {
+			t.Errorf("changes of %q: %+v, %v", text, changes, err)
+		}
+		for _, kind := range []ports.Kind{"", ports.KindItem, ports.KindEvent, ports.KindAttempt} {
+			if _, err := s.Export(t.Context(), ports.ExportQuery{Family: ports.Queue, After: &ports.Cursor{Sort: text, Key: "g" + text, Kind: kind}}); err != nil {
+				t.Errorf("exported behind %q: %v", text, err)
+			}
+		}
 		if page, err := s.Attempts(t.Context(), ports.AttemptQuery{Key: text}); err != nil || len(page.Rows) > 0 {
 			t.Errorf("attempts of %q: %+v, %v", text, page, err)
 		}

@@ -62,7 +62,7 @@ func trailText(f ports.Family, host, key string, after uint64, want int) (text s
 	where := `"ChangeHost" = ` + m.of(host) + ` AND "ChangeSeq" > ` + m.of(int64(after))
 	of := func(string) string { return where }
 	if key != "" {
-		mark := m.of(bound(key))
+		mark := m.of(key)
 		of = func(column string) string { return `"` + column + `" = ` + mark + ` AND ` + where }
 	}
 	few := ` ORDER BY "ChangeSeq" FETCH FIRST ` + strconv.Itoa(want) + ` ROWS WITH TIES)`

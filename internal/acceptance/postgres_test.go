@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"sync"
 	"testing"
@@ -210,6 +211,7 @@ func (s *stormy) weather(happens func(*stormy)) {
 	s.must(err)
 	sessions := s.count()
 	live := e2e.StartWorkload(s, s.host.Client(), 20*time.Millisecond)
+	read := s.read()
 	<-time.After(time.Second)
 	happens(s)
 	over := time.Now()
@@ -217,13 +219,14 @@ func (s *stormy) weather(happens func(*stormy)) {
 	back := time.Since(over)
 	<-time.After(500 * time.Millisecond)
 	live.End()
+	reads, slowest := read()
 	live.Client.Settle(s)
 	live.Check()
 	most := sessions()
-	s.Logf("%d writes, %d of them deferred, slowest answer %s; back after %s; %d sessions at most",
-		live.Writes, live.Deferred, live.Slowest.Round(time.Millisecond), back.Round(time.Millisecond), most)
-	if live.Slowest > callerLimit {
-		s.Errorf("a caller waited %s", live.Slowest)
+	s.Logf("%d writes, %d of them deferred, slowest answer %s; %d reads, slowest %s; back after %s; %d sessions at most",
+		live.Writes, live.Deferred, live.Slowest.Round(time.Millisecond), reads, slowest.Round(time.Millisecond), back.Round(time.Millisecond), most)
+	if waited := max(live.Slowest, slowest); waited > callerLimit {
+		s.Errorf("a caller waited %s", waited)
 	}
 	for _, f := range live.Failures {
 		s.Errorf("a write was not acknowledged: %s", f)
@@ -239,6 +242,36 @@ func (s *stormy) weather(happens func(*stormy)) {
 	}
 	if after, err := s.host.Backend(s.Context(), "local"); err != nil || after.PID != before.PID {
 		s.Errorf("the plugin was started anew: %+v, %v", after, err)
+	}
+}
+
+// read reads again and again until it is told to end. A read is answered in time, if only with the word that there is no history now.
+func (s *stormy) read() (end func() (reads int, slowest time.Duration)) {
+	ctx, cancel := context.WithCancel(s.Context())
+	client := s.host.Client()
+	n, slow := 0, time.Duration(0)
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer client.Close()
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for ; ctx.Err() == nil; <-tick.C {
+			a, err := client.Get(context.WithoutCancel(ctx), "/v1/work-items", url.Values{"limit": {"5"}})
+			if err != nil || !a.Success && a.Available {
+				s.Errorf("a read is answered %d %s: %s, %v", a.Status, a.Code, a.Reason, err)
+			}
+			n++
+			slow = max(slow, a.Took)
+		}
+	})
+	s.Cleanup(func() {
+		cancel()
+		reader.Wait()
+	})
+	return func() (int, time.Duration) {
+		cancel()
+		reader.Wait()
+		return n, slow
 	}
 }
 
