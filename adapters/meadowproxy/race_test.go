@@ -140,6 +140,25 @@ func TestARowThatIsRemovedBetweenLookUpAndPutIsBroughtBack(t *testing.T) {
 	})
 }
 
+func TestARowThatSomebodyElseBringsBackIsWrittenAllTheSame(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, b *behind) {
+		first, theirs := b.row(ports.KindItem, "key", 1, `"Status":"Running"`), b.row(ports.KindItem, "key", 1, `"Status":"Complete"`)
+		b.put(first)
+		b.put(ports.Row{Kind: first.Kind, Key: first.Key, Gone: true})
+		var once sync.Once
+		w := b.meddle(&meddling{before: func(_, path string) error {
+			if strings.Contains(path, "/Undelete/") {
+				once.Do(func() { b.put(theirs) })
+			}
+			return nil
+		}})
+		ours := b.row(ports.KindItem, "key", 1, `"Status":"Canceled"`)
+		b.putBy(w, ours)
+		b.has("after both", ours)
+	})
+}
+
 func TestAnAnswerThatIsLostIsAnUnknownOutcomeAndNoRefusal(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, b *behind) {

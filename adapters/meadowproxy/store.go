@@ -17,8 +17,11 @@ var partsLayout = &layout{table: own, identity: own.Engine[0].Name, natural: own
 // partValue is the column that has the text of a part.
 var partValue = own.Members[1].Name
 
-// partsAtOnce bounds a request for parts, by its number of them.
-const partsAtOnce = 16
+// How many parts are written and read in one request.
+const (
+	partsWritten = 32
+	partsRead    = 64
+)
 
 // standing gives the parts that are there, by key, the deleted ones too.
 func (w *way) standing(ctx context.Context, class ports.WorkClass, keys []string) (map[string]*shown, error) {
@@ -62,7 +65,7 @@ func (w *way) keep(ctx context.Context, class ports.WorkClass, parts []part) err
 			left = append(left, p)
 		}
 	}
-	for some := range slices.Chunk(absent, partsAtOnce) {
+	for some := range slices.Chunk(absent, partsWritten) {
 		failed, err := w.keepMany(ctx, class, base, some)
 		if err != nil {
 			return err
@@ -118,11 +121,8 @@ func (w *way) keepOne(ctx context.Context, class ports.WorkClass, base string, p
 		method, body := http.MethodPost, []byte{'{'}
 		if there != nil {
 			if there.deleted() {
-				path := base + "/Undelete/" + strconv.FormatInt(there.id, 10)
-				if r, err := w.request(ctx, class, http.MethodGet, path, nil, ""); err != nil {
+				if err := w.undelete(ctx, class, partsLayout, there.id); err != nil {
 					return err
-				} else if f, m := r.readFault(); r.status != 200 {
-					return f.err(opPut, m)
 				}
 			}
 			method = http.MethodPut
@@ -218,8 +218,7 @@ func (w *way) complete(ctx context.Context, class ports.WorkClass, rows []*shown
 		if len(keys) == 0 {
 			return false, nil
 		}
-		for from := 0; from < len(keys); from += partsAtOnce {
-			some := keys[from:min(len(keys), from+partsAtOnce)]
+		for some := range slices.Chunk(keys, partsRead) {
 			a := ask{class: class, layout: partsLayout, limit: len(some) * alikeAtMost}
 			a.filter.any(own.Key, some)
 			a.filter.by(false, partsLayout.identity)

@@ -28,7 +28,7 @@ func (p *putting) write(ctx context.Context, targets []*target) {
 			t.settle(nil)
 			continue
 		case t.found != nil && t.found.deleted():
-			if err := p.undelete(ctx, t); err != nil {
+			if err := p.undelete(ctx, p.class, t.layout, t.id); err != nil {
 				t.settle(err)
 				continue
 			}
@@ -290,17 +290,18 @@ func (p *putting) remove(ctx context.Context, t *target) {
 	}
 }
 
-// undelete brings a row back that was deleted softly: it keeps its key, and nothing else can have it.
-func (p *putting) undelete(ctx context.Context, t *target) error {
-	base, err := p.base(t.layout.table.Name)
+// undelete brings a row back that was deleted softly: it keeps its key, and nothing else can have it. One that is not deleted any more
+// was brought back by somebody else.
+func (w *way) undelete(ctx context.Context, class ports.WorkClass, l *layout, id int64) error {
+	base, err := w.base(l.table.Name)
 	if err != nil {
 		return err
 	}
-	r, err := p.request(ctx, p.class, http.MethodGet, base+"/Undelete/"+strconv.FormatInt(t.id, 10), nil, t.row.First.Actor)
+	r, err := w.request(ctx, class, http.MethodGet, base+"/Undelete/"+strconv.FormatInt(id, 10), nil, "")
 	if err != nil {
 		return err
 	}
-	if f, m := r.readFault(); r.status != 200 {
+	if f, m := r.readFault(); r.status != 200 && m != faultMissing {
 		return f.err(opPut, m)
 	}
 	return nil
