@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,4 +158,15 @@ func attempt(seq uint64, action ports.Action, key string, number int64, record s
 	e := entry(seq, action, key, record)
 	e.Number = number
 	return e
+}
+
+func TestNewTablesAreVacuumedEarly(t *testing.T) {
+	t.Parallel()
+	_, dsn := ready(t)
+	conn := session(t, dsn)
+	for _, l := range layouts {
+		if got := ask[string](t, conn, `SELECT coalesce(array_to_string(reloptions, ', '), '') FROM pg_class WHERE oid = $1::text::regclass`, `"`+l.table.Name+`"`); got != strings.ReplaceAll(vacuumEarly, " = ", "=") {
+			t.Errorf("%s has %q", l.table.Name, got)
+		}
+	}
 }
