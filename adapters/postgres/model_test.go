@@ -155,20 +155,16 @@ func someEntry(family ports.Family) *rapid.Generator[ports.Entry] {
 func TestTheTablesHoldWhatAStoreInMemoryHolds(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Shared(t).Database(t)
+	if _, err := openStore(t, dsn).Stand(t.Context(), host); err != nil { // makes the tables
+		t.Fatal(err)
+	}
 	look := session(t, dsn)
-	run := 0
 	rapid.Check(t, func(t *rapid.T) {
-		run++
-		schema := fmt.Sprint("run", run)
-		defer func() {
-			if _, err := look.Exec(context.Background(), `DROP SCHEMA IF EXISTS `+schema+` CASCADE`); err != nil {
-				t.Error(err)
-			}
-		}()
+		empty(t, look)
 		b, nonce := New(), ""
 		retention := rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "retention")
 		open := func() {
-			given := fmt.Appendf(nil, `{"dsn":%q,"schema":%q,"pool":2}`, dsn, schema)
+			given := fmt.Appendf(nil, `{"dsn":%q,"pool":2}`, dsn)
 			if err := b.Configure(context.Background(), ports.Configuration{Options: given}); err != nil {
 				t.Fatal(err)
 			}
@@ -227,16 +223,29 @@ func TestTheTablesHoldWhatAStoreInMemoryHolds(t *testing.T) {
 				b = New()
 				open()
 			}
-			compare(t, b, look, schema, m)
+			compare(t, b, look, m)
 		}
 	})
 }
 
-func stampsIn(t *rapid.T, look *pgx.Conn, schema string, p place) (stamps string) {
+// empty leaves tables as they are made.
+func empty(t *rapid.T, look *pgx.Conn) {
+	for _, table := range []string{"UVQueueWorkItem", "UVQueueWorkItemEvent", "UVQueueWorkItemAttempt", "UVManifest", "UVGone", "UVEarly", "UVHoldfast"} {
+		text := `DELETE FROM "` + table + `"`
+		if table == "UVHoldfast" {
+			text += ` WHERE "Key" NOT IN ('StoreID', 'Schema')`
+		}
+		if _, err := look.Exec(context.Background(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func stampsIn(t *rapid.T, look *pgx.Conn, p place) (stamps string) {
 	if p.layout.marks < 0 {
 		return ""
 	}
-	text, args := `SELECT "Stamps" FROM `+schema+`."`+p.layout.table.Name+`" WHERE "`+p.layout.table.Key+`" = $1`, []any{p.key}
+	text, args := `SELECT "Stamps" FROM "`+p.layout.table.Name+`" WHERE "`+p.layout.table.Key+`" = $1`, []any{p.key}
 	if p.layout == attempts {
 		text, args = text+` AND "AttemptNumber" = $2`, append(args, p.number)
 	}
@@ -255,7 +264,7 @@ func plain(list []ports.Decision) []string {
 }
 
 // compare reads everything back through the exporter and by key.
-func compare(t *rapid.T, s *Backend, look *pgx.Conn, schema string, m *memory) {
+func compare(t *rapid.T, s *Backend, look *pgx.Conn, m *memory) {
 	t.Helper()
 	got := map[place]ports.Row{}
 	for _, f := range ports.Families {
@@ -288,7 +297,7 @@ func compare(t *rapid.T, s *Backend, look *pgx.Conn, schema string, m *memory) {
 		t.Fatalf("%d early writes wait, want %d (%v)", standing.Early, len(m.early), err)
 	}
 	for p, want := range m.held {
-		if stamps := stampsIn(t, look, schema, p); stamps != want.Stamps {
+		if stamps := stampsIn(t, look, p); stamps != want.Stamps {
 			t.Fatalf("%v has the stamps %s, want %s", p, stamps, want.Stamps)
 		}
 		row := got[p]
