@@ -115,21 +115,20 @@ func (h *half) shows() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.strange {
-		return away("the databeacon %q came back with another database, or an older copy; what it lacks is copied", h.bound.beacon)
+		return away("the database behind connection %d of %q is another one than before, or an older copy; the host has not asked it yet how far it is", h.bound.connection, h.bound.beacon)
 	}
 	return nil
 }
 
 // announce tells a Probe that the store is strange, once.
 func (h *half) announce() error {
-	err := h.shows()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err == nil || h.announced {
+	if !h.strange || h.announced {
 		return nil
 	}
 	h.announced = true
-	return err
+	return bootstrapping(h.bound.seat, "the database is another one than before, or an older copy; what it lacks is copied")
 }
 
 // begin and end stand around a Put.
@@ -146,14 +145,14 @@ func (h *half) end() {
 	h.putting--
 }
 
-// glance is what a Probe compares the ledger with.
-func (h *half) glance() (p ports.Position, puts uint64) {
+// glance is what a Probe compares the ledger with. It is quiet when no Put is under way.
+func (h *half) glance() (p ports.Position, puts uint64, quiet bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.at, h.puts
+	return h.at, h.puts, h.putting == 0
 }
 
-// compare finds a store strange that is elsewhere than it was, unless a Put has moved it meanwhile.
+// compare finds a store strange that is elsewhere than it was at a glance, when it was quiet then and is quiet since.
 func (h *half) compare(at *hold, is, was ports.Position, puts uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,6 +1,7 @@
 package meadowproxy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -147,7 +148,7 @@ func TestAnotherDatabaseShowsNothingBeforeTheHostKnowsIt(t *testing.T) {
 	if err := a.puts("late", &was, 6); ports.CodeOf(err) != ports.Conflict || ports.AsError(err).Field != ports.FieldPosition {
 		t.Errorf("a batch for the first database: %v", err)
 	}
-	if err := a.Probe(a.within(), ports.Queue); ports.CodeOf(err) != ports.Unavailable {
+	if err := a.Probe(a.within(), ports.Queue); ports.CodeOf(err) != ports.Unavailable || ports.AsError(err).Field != ports.FieldBootstrap {
 		t.Errorf("the first probe: %v", err)
 	}
 	if err := a.Probe(a.within(), ports.Queue); err != nil {
@@ -242,6 +243,43 @@ func TestAProbeSeesWhatKeepsADatabaseFromBeingWritten(t *testing.T) {
 				a.eventually("a probe that is good", func() bool { return a.Probe(a.within(), ports.Queue) == nil })
 			}
 		})
+	}
+}
+
+func TestAPutThatEndsDuringAProbeIsNoOtherDatabase(t *testing.T) {
+	t.Parallel()
+	a := newAlone(t)
+	at := a.position()
+	a.mustPut("one", &at, 1)
+	h, err := a.half(ports.Queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := uint64(2); n < 4; n++ {
+		after := ports.Position{StoreID: at.StoreID, Seqs: map[string]uint64{"host": n - 1}}
+		hold, asked := make(chan struct{}), make(chan struct{}, 100)
+		a.db.Fault(func(_, _ string, settings json.RawMessage) (string, bool) {
+			if bytes.Contains(settings, []byte("IDUVHoldfast")) && bytes.Contains(settings, []byte(http.MethodPut)) { // the last thing that the Put does
+				asked <- struct{}{}
+				<-hold
+			}
+			return "", false
+		})
+		put := make(chan error, 1)
+		go func() { put <- a.puts(fmt.Sprint("more ", n), &after, n) }()
+		<-asked
+		was, puts, quiet := h.glance() // as a probe does which is answered only when the Put has ended
+		close(hold)
+		if err := <-put; err != nil {
+			t.Fatal(err)
+		}
+		if quiet {
+			t.Errorf("it is quiet at %v after %d puts, in the middle of one", was, puts)
+		}
+		if err := a.Probe(a.within(), ports.Queue); err != nil {
+			t.Errorf("a probe after it: %v", err)
+		}
+		a.db.Fault(nil)
 	}
 }
 

@@ -29,11 +29,13 @@ func (h *half) probe(ctx context.Context) error {
 	}
 	wait, cancel := below(ctx, h.timeout)
 	defer cancel()
-	was, puts := h.glance()
+	was, puts, quiet := h.glance()
 	l, err := h.ledger(wait, at, ports.ClassProbe)
-	if err == nil {
+	if err == nil && quiet {
 		h.compare(at, l.position(h.family), was, puts)
-		err = h.announce()
+		if err := h.announce(); err != nil {
+			return err
+		}
 	}
 	if err == nil {
 		err = h.touch(wait, at)
