@@ -3,6 +3,7 @@ package meadowproxy
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -117,6 +118,29 @@ func TestATextThatIsTooLargeForItsColumnComesBackWhole(t *testing.T) {
 			t.Errorf("%d parts are left", n)
 		}
 	})
+}
+
+func TestALargeTextThatWasBrokenOffGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	b := newBehind(t, stock.Options{Manner: stock.MySQL})
+	r := b.row(ports.KindItem, "large", 1, fmt.Sprintf(`"Result":{"StdOut":%q}`, large(6_000_000)))
+	var posts atomic.Int32
+	w := b.meddle(&meddling{before: func(method, path string) error {
+		if method == "POST" && strings.Contains(path, "UVHoldfasts") && posts.Add(1) == 3 {
+			return ports.Errorf(ports.Unavailable, "mesh", "the beacon left")
+		}
+		return nil
+	}})
+	if done, err := w.put(t.Context(), []ports.Row{r}, ports.ClassLive); done != 0 || ports.CodeOf(err) != ports.Unavailable {
+		t.Fatalf("done %d, %v", done, err)
+	}
+	before := posts.Load()
+	b.lacks("after it was broken off", r)
+	b.putBy(w, r)
+	b.has("after it was put again", r)
+	if all := int32(b.count(`SELECT count(*) FROM UVHoldfast WHERE ` + own.Key + ` LIKE 'text/%'`)); posts.Load()-before > (all+partsWritten-1)/partsWritten-2 {
+		t.Errorf("%d more requests wrote %d parts, of which 2 requests had written theirs", posts.Load()-before, all)
+	}
 }
 
 func TestPartsThatAreLostAreTold(t *testing.T) {

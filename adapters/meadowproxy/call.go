@@ -1,9 +1,11 @@
 package meadowproxy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,7 +101,7 @@ type reply struct {
 // request makes one request through the beacon's MeadowProxy. Its errors are those of the way; whatever the interface answered,
 // also an error of its own, is a reply.
 func (w *way) request(ctx context.Context, class ports.WorkClass, method, path string, body []byte, user string) (reply, error) {
-	settings := append(make([]byte, 0, len(body)+len(body)/4+len(path)+128), `{"Method":"`...)
+	settings := append(make([]byte, 0, quotedSize(body)+len(path)+len(user)+128), `{"Method":"`...)
 	settings = append(settings, method...)
 	settings = append(settings, `","Path":`...)
 	settings = ports.AppendQuoted(settings, path)
@@ -107,7 +109,7 @@ func (w *way) request(ctx context.Context, class ports.WorkClass, method, path s
 	settings = ports.AppendQuoted(settings, userName(user))
 	if body != nil {
 		settings = append(settings, `,"Body":`...)
-		settings = ports.AppendQuoted(settings, string(body))
+		settings = appendQuoted(settings, body)
 	}
 	settings = append(settings, '}')
 	outputs, err := w.work(ctx, ports.Work{Beacon: w.beacon, Capability: ports.MeadowProxy, Action: "Request", Settings: settings, Class: class})
@@ -120,6 +122,23 @@ func (w *way) request(ctx context.Context, class ports.WorkClass, method, path s
 		return reply{}, err
 	}
 	return readReply(outputs)
+}
+
+// quotedSize is about how long a text is as a JSON string.
+func quotedSize(text []byte) int {
+	return len(text) + bytes.Count(text, []byte{'"'}) + bytes.Count(text, []byte{'\\'}) + 2
+}
+
+// appendQuoted appends a text as a JSON string, piece by piece: a record can be large, and is copied often enough.
+func appendQuoted(dst, text []byte) []byte {
+	const piece = 64 << 10
+	dst = append(dst, '"')
+	for some := range slices.Chunk(text, piece) {
+		at := len(dst)
+		dst = ports.AppendQuoted(dst, string(some)) // with quotes of its own
+		dst = append(dst[:at], dst[at+1:len(dst)-1]...)
+	}
+	return append(dst, '"')
 }
 
 func readReply(outputs []byte) (r reply, err error) {

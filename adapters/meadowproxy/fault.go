@@ -3,6 +3,7 @@ package meadowproxy
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast/ports"
@@ -15,6 +16,7 @@ import (
 type fault struct {
 	status int
 	code   string
+	number int // SQLite's own code, which node's gives in bulk answers only
 	text   string
 }
 
@@ -35,7 +37,7 @@ const (
 
 // codes are the codes of engines and drivers.
 var codes = map[meaning][]string{
-	faultDuplicate: {"23505", "ER_DUP_ENTRY", "ER_DUP_ENTRY_WITH_KEY_NAME", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY", "2067", "1555", "2601", "2627", "1062"},
+	faultDuplicate: {"23505", "ER_DUP_ENTRY", "ER_DUP_ENTRY_WITH_KEY_NAME", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY", "2601", "2627", "1062"},
 	faultForgotten: {"42703", "42P01", "ER_BAD_FIELD_ERROR", "ER_NO_SUCH_TABLE"},
 	faultTooLong:   {"22001", "ER_DATA_TOO_LONG", "SQLITE_TOOBIG", "ER_NET_PACKET_TOO_LARGE"},
 	faultFull:      {"53100", "SQLITE_FULL", "ER_DISK_FULL", "ER_RECORD_FILE_FULL", "ENOSPC"},
@@ -58,7 +60,24 @@ var phrases = map[meaning][]string{
 	faultTooLong:   {"too big"},
 }
 
+// numbers are SQLite's primary codes.
+var numbers = map[int]meaning{
+	5: faultNotNow, 6: faultNotNow, 8: faultNotNow, 10: faultNotNow, 14: faultNotNow, // busy, locked, read-only, I/O, cannot open
+	13: faultFull, 18: faultTooLong,
+}
+
+const (
+	numberUnique     = 2067
+	numberPrimaryKey = 1555
+)
+
 func (f *fault) meaning() meaning {
+	if f.number == numberUnique || f.number == numberPrimaryKey {
+		return faultDuplicate
+	}
+	if m, known := numbers[f.number&0xff]; known {
+		return m
+	}
 	for m, list := range codes {
 		if slices.Contains(list, f.code) {
 			return m
@@ -139,9 +158,7 @@ func rowFault(raw []byte) (f fault, m meaning) {
 		case `"code"`:
 			f.code = codeOf(value)
 		case `"errcode"`:
-			if vague(f.code) {
-				f.code = codeOf(value)
-			}
+			f.number, _ = strconv.Atoi(codeOf(value))
 		case `"error"`, `"message"`:
 			f.text = short(textOf(value))
 		}

@@ -96,7 +96,7 @@ func (w *way) project(l *layout, row *ports.Row) (*sent, error) {
 	if err := identify(l, row, r); err != nil {
 		return nil, err
 	}
-	s := &sent{members: make([]byte, 0, len(row.Body)+len(row.Body)/8+1024)}
+	s := &sent{members: make([]byte, 0, quotedSize(row.Body)+1024)}
 	first := firstOf(row, r)
 	columns := r.Project(first)
 	for at := range l.table.Members {

@@ -49,20 +49,30 @@ func (w *way) keep(ctx context.Context, class ports.WorkClass, parts []part) err
 	if err != nil {
 		return err
 	}
-	keys := make([]string, len(parts))
-	for i, p := range parts {
-		keys[i] = p.key
-	}
-	there, err := w.standing(ctx, class, keys)
+	there, err := w.standing(ctx, class, keysOf(parts))
 	if err != nil {
 		return err
 	}
-	var absent, left []part
+	var absent, left, present []part
 	for _, p := range parts {
-		if there[p.key] == nil {
+		switch s := there[p.key]; {
+		case s == nil:
 			absent = append(absent, p)
-		} else {
+		case s.deleted():
 			left = append(left, p)
+		default: // by a Put that was broken off, which goes on here
+			present = append(present, p)
+		}
+	}
+	for some := range slices.Chunk(present, partsRead) {
+		texts := map[string]string{}
+		if err := w.texts(ctx, class, keysOf(some), texts); err != nil {
+			return err
+		}
+		for _, p := range some {
+			if texts[p.key] != p.text {
+				left = append(left, p)
+			}
 		}
 	}
 	for some := range slices.Chunk(absent, partsWritten) {
@@ -78,6 +88,14 @@ func (w *way) keep(ctx context.Context, class ports.WorkClass, parts []part) err
 		}
 	}
 	return nil
+}
+
+func keysOf(parts []part) []string {
+	keys := make([]string, len(parts))
+	for i, p := range parts {
+		keys[i] = p.key
+	}
+	return keys
 }
 
 // keepMany stores new parts in one request, and gives those that the answer does not show.
@@ -219,10 +237,7 @@ func (w *way) complete(ctx context.Context, class ports.WorkClass, rows []*shown
 			return false, nil
 		}
 		for some := range slices.Chunk(keys, partsRead) {
-			a := ask{class: class, layout: partsLayout, limit: len(some) * alikeAtMost}
-			a.filter.any(own.Key, some)
-			a.filter.by(false, partsLayout.identity)
-			if err := w.each(ctx, &a, func(s *shown) { wanted[s.key] = s.column(partValue) }); err != nil {
+			if err := w.texts(ctx, class, some, wanted); err != nil {
 				return false, err
 			}
 		}
@@ -246,6 +261,14 @@ func (w *way) complete(ctx context.Context, class ports.WorkClass, rows []*shown
 			}
 		}
 	}
+}
+
+// texts reads parts.
+func (w *way) texts(ctx context.Context, class ports.WorkClass, keys []string, into map[string]string) error {
+	a := ask{class: class, layout: partsLayout, limit: len(keys) * alikeAtMost}
+	a.filter.any(own.Key, keys)
+	a.filter.by(false, partsLayout.identity)
+	return w.each(ctx, &a, func(s *shown) { into[s.key] = s.column(partValue) })
 }
 
 // join puts a text together.
