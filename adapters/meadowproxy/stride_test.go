@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ type sluggish struct {
 
 func (s sluggish) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer, error) {
 	var r struct{ Method, Body string }
-	if json.Unmarshal(w.Settings, &r) == nil && r.Method != "GET" {
+	if json.Unmarshal(w.Settings, &r) == nil && r.Method != http.MethodGet {
 		pause(ctx, s.aRow*time.Duration(strings.Count(r.Body, "EnqueuedKey")))
 	}
 	if err := ctx.Err(); err != nil {
