@@ -227,8 +227,7 @@ func (h *half) shows() error {
 	return nil
 }
 
-// move stores a position: the rows before it are in. A generation that has ended does not move, nor does a Put that a later one
-// has passed.
+// move stores a position: the rows before it are in. A generation that has ended does not move, and a later Put's position stays.
 func (p *putting) move(to *ports.Position) error {
 	h := p.half
 	h.mu.Lock()
@@ -236,8 +235,8 @@ func (p *putting) move(to *ports.Position) error {
 	if h.page.StoreID != p.gen {
 		return ports.InField(ports.Conflict, ports.FieldPosition, "the store is %s now, the batch was for %s", h.page.StoreID, p.gen)
 	}
-	if !h.turns.take(p.turn, thePosition) {
-		return errPassed
+	if passed, _ := h.turns.passed(p.turn, place{}); passed {
+		return nil
 	}
 	next := h.page.clone()
 	next.Position = *to
@@ -246,6 +245,7 @@ func (p *putting) move(to *ports.Position) error {
 		return err
 	}
 	h.page = next
+	h.turns.came(p.turn, place{}, true)
 	return nil
 }
 

@@ -119,16 +119,11 @@ func (p *putting) key(ctx context.Context, key string, rows []int) {
 		return
 	}
 	defer p.locks.give(key)
-	if !p.turns.take(p.turn, key) {
-		p.errs[rows[0]] = errPassed
-		p.quit()
-		return
-	}
 	for _, i := range rows {
 		if p.begun.Err() != nil {
 			return
 		}
-		p.errs[i] = p.row(ctx, &p.rows[i])
+		p.errs[i] = p.inTurn(&p.rows[i], func() error { return p.row(ctx, &p.rows[i]) })
 		if p.errs[i] != nil {
 			if unknown(p.errs[i]) || !ports.CodeOf(p.errs[i]).Permanent() {
 				p.quit()
