@@ -46,8 +46,9 @@ type mirror struct {
 	calls  map[string]int                  // under way, by what is asked
 	lives  int                             // of the disk: what is late for one of them is lost with it
 
-	unseen, called                    int // 1 while its disk was not asked where it is; how often it was
-	starts, deaths, puts, rows, looks int
+	unseen map[ports.Family]bool // its disk became another one, and was not asked where it is since
+
+	called, starts, deaths, puts, rows, looks int
 }
 
 // mirrorRun is one life of the process.
@@ -103,7 +104,7 @@ func (m *mirror) becomes(d *mirrorDisk) {
 func (m *mirror) replace(d *mirrorDisk) {
 	m.disk = d
 	m.lives++
-	m.unseen = 1
+	m.unseen = map[ports.Family]bool{ports.Queue: true, ports.Manifest: true}
 }
 
 func (m *mirror) die() {
@@ -269,7 +270,7 @@ func (m *mirror) standing(f ports.Family) (at ports.Position, takes time.Duratio
 	if m.noPosition {
 		return at, 0
 	}
-	m.unseen = 0
+	delete(m.unseen, f)
 	at = m.disk.position(f)
 	if m.called++; m.fickle {
 		at.StoreID = fmt.Sprintf("%s, called %d", at.StoreID, m.called)
@@ -298,7 +299,7 @@ func (m *mirror) kept(ctx context.Context, kinds ...ports.Kind) ([]ports.Row, er
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.wary && m.unseen > 0 {
+	if m.wary && m.unseen[kinds[0].Family()] {
 		return nil, ports.Errorf(ports.Unavailable, "mirror", "another store stands here")
 	}
 	rows := m.disk.list(kinds...)
