@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -70,8 +71,11 @@ func (m *Member) check(s *visit, renewed bool) {
 	}
 	m.count(func(v *MemberStatus) { v.CheckedAt = time.Now() })
 	if status == http.StatusUnauthorized {
-		m.turn(MemberJoined, "whether the hub keeps its history here is not known: it shows nothing without a login"+m.loginRefused(),
-			"give join_user and join_password in the mesh block")
+		refused, remedy := m.loginRefused(), "give join_user and join_password in the mesh block"
+		if refused != "" {
+			remedy = "see that join_user and join_password in the mesh block are those of a user there"
+		}
+		m.turn(MemberJoined, "whether the hub keeps its history here is not known: it shows nothing without a login"+refused, remedy)
 		return
 	}
 	var see sight
@@ -92,7 +96,7 @@ func (m *Member) loginRefused() string {
 	if m.web.refused == "" {
 		return ""
 	}
-	return ", and " + printableLine(withoutSecrets(m.web.refused, m.web.password))
+	return ", and refused ours: " + strings.TrimSuffix(printableLine(withoutSecrets(m.web.refused, m.web.password)), ".")
 }
 
 // flushBroke says once whether a flush may have ended early.

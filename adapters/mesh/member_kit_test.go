@@ -88,7 +88,11 @@ func awaitMember(t *testing.T, m *Member, what string, wanted func(MemberStatus)
 
 func awaitUltravisor(t *testing.T, hub *stock.Hub, what string, wanted func(stock.HubState) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*testPatience)
+	patience := 4 * testPatience
+	if whole() {
+		patience *= 5
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := hub.Await(ctx, wanted); err != nil {
 		s := hub.State()
