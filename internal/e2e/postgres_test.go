@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"holdfast/internal/e2e"
@@ -108,5 +110,31 @@ backend "postgres" "copied" {
 	e2e.Compare(t, client, recorded(t).model)
 	if by := client.Answered(); by["copied"] == 0 {
 		t.Errorf("reads are answered by %v, want the copy", by)
+	}
+}
+
+func TestAWrongPasswordIsToldAndNeverShown(t *testing.T) {
+	t.Parallel()
+	const secret = "sEcReT-of-the-test"
+	dsn := pgtest.DSN(pgtest.Shared(t).Addr(), "holdfast", secret, "postgres")
+	host := e2e.StartWith(t, e2e.Setup{Waits: true, Env: []string{"TEST_DSN=" + dsn}, Config: `
+backend "postgres" "local" {
+  local = true
+  dsn   = env("TEST_DSN")
+}`})
+	e2e.Await(t, "the status tells of the password", func() error {
+		out, _ := host.Run(t, "status")
+		if !strings.Contains(out, "wrong password") {
+			return fmt.Errorf("it tells\n%s", out)
+		}
+		return nil
+	})
+	for _, args := range [][]string{{"status", "--json"}, {"backends"}, {"doctor"}, {"config", "show"}, {"config", "check"}} {
+		if out, _ := host.Run(t, args...); strings.Contains(out, secret) {
+			t.Errorf("%s shows the password:\n%s", args, out)
+		}
+	}
+	if strings.Contains(host.Log(), secret) {
+		t.Errorf("the log shows the password:\n%s", host.Log())
 	}
 }
