@@ -107,11 +107,11 @@ func (b *binder) follow() {
 		if err == nil {
 			wanted[s] = slots
 		}
-		if a := b.known.Assigned[f]; b.assigned[f] != a {
-			b.assigned[f] = a
-			if d := b.docks[s]; err == nil && d != nil {
-				d.repeat() // somebody assigned it again, and may have mended something before
-			}
+		a, was := b.known.Assigned[f], b.assigned[f]
+		b.assigned[f] = a
+		again := a.BeaconID == was.BeaconID && a.IDBeaconConnection == was.IDBeaconConnection && a.AssignedAt != was.AssignedAt
+		if d := b.docks[s]; again && err == nil && d != nil {
+			d.repeat() // somebody may have mended something before
 		}
 	}
 	for s, d := range b.docks {

@@ -365,6 +365,50 @@ func TestAnAssignmentThatIsMadeAgainIsBootstrappedAgain(t *testing.T) {
 	})
 }
 
+func TestAnAssignmentThatIsMadeAgainIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	bound(t, func(t *testing.T, s *scene, b *binder, f *fitter) {
+		f.fails = 20
+		s.turn(func(is *ports.Beacons) {
+			is.List = []ports.Beacon{databeacon("db", 1)}
+			assign(ports.Queue, "db", 1)(is)
+		})
+		pause(t.Context(), time.Minute+time.Second) // the pauses are long by now
+		f.mu.Lock()
+		f.fails = 0
+		f.mu.Unlock()
+		s.turn(func(is *ports.Beacons) {
+			is.Assigned[ports.Queue] = ports.Assignment{BeaconID: "db", IDBeaconConnection: 1, AssignedAt: "later"}
+		})
+		synctest.Wait()
+		if _, err := b.probe(t, ports.Queue); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestAFamilyThatJoinsAnotherDoesNotDisturbIt(t *testing.T) {
+	t.Parallel()
+	bound(t, func(t *testing.T, s *scene, b *binder, f *fitter) {
+		s.turn(func(is *ports.Beacons) {
+			is.List = []ports.Beacon{databeacon("db", 1)}
+			assign(ports.Queue, "db", 1)(is)
+		})
+		before, err := b.probe(t, ports.Queue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.turn(func(is *ports.Beacons) {
+			is.Assigned[ports.Manifest] = ports.Assignment{BeaconID: "db", IDBeaconConnection: 1, AssignedAt: "later"}
+		})
+		synctest.Wait()
+		after, err := b.probe(t, ports.Queue)
+		if err != nil || after != before || len(f.seats()) != 1 {
+			t.Errorf("%v, bootstraps of %v", err, f.seats())
+		}
+	})
+}
+
 func TestNobodyIsBoundWhileTheMeshSaysNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -58,8 +58,11 @@ func (b *binder) keep(ctx context.Context, d *dock) {
 		b.tell()
 		b.mu.Unlock()
 		if err != nil {
-			pause(ctx, wait)
-			wait = min(2*wait, lastPause)
+			if d.rest(ctx, wait) {
+				wait = b.first
+			} else {
+				wait = min(2*wait, lastPause)
+			}
 			continue
 		}
 		select {
@@ -74,6 +77,19 @@ func (b *binder) keep(ctx context.Context, d *dock) {
 		pause(ctx, wait)
 		wait = min(2*wait, lastPause)
 	}
+}
+
+// rest waits, and says whether somebody wants the next try at once.
+func (d *dock) rest(ctx context.Context, wait time.Duration) (wanted bool) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-d.again:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // fitInTurn bootstraps a seat when no other bootstrap is under way at its beacon.
@@ -113,11 +129,11 @@ func (t *turns) give(name string) { <-t.named(name) }
 
 // repeat has the bootstrap run once more. The binding is nobody's until then.
 func (d *dock) repeat() {
-	if d.bound == nil {
-		return // it runs
-	}
 	d.bound = nil
-	d.again <- struct{}{}
+	select {
+	case d.again <- struct{}{}:
+	default:
+	}
 }
 
 // forgot is told that the databeacon does not know any more what a hold was made of.
