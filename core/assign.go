@@ -144,6 +144,7 @@ func (h *Host) reassign(f ports.Family, to *ports.Assignment, anew bool) error {
 	for _, w := range h.follows {
 		if anew && w.Kind == keeperKind && w.family.name == f {
 			w.tell(happening{kind: assigned, detail: why})
+			w.backend.claimStore(f, "") // another backend may be assigned to it now
 		}
 	}
 	h.assignments.set(f, to)
@@ -192,6 +193,9 @@ func (h *Host) keepingOf(f ports.Family, known *ports.Beacons) AssignmentStatus 
 	k, some := known.Keeper(f)
 	if some {
 		s.BeaconID, s.IDBeaconConnection, s.Tagged, s.AssignedAt = k.Named, k.Connection, k.Tagged, known.Assigned[f].AssignedAt
+		if k.Beacon != nil {
+			s.BeaconID = k.Beacon.Name
+		}
 	}
 	w := h.keeperOf(f)
 	switch {

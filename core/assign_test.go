@@ -336,6 +336,8 @@ func TestTheStatusTellsHowItStandsWithWhatIsAssigned(t *testing.T) {
 	online := ports.Beacon{Name: "one", Online: true, Capabilities: []string{ports.MeadowProxy}}
 	tagged := online
 	tagged.Tags = map[string]json.RawMessage{ports.ConnectionTag: json.RawMessage(`"7"`)}
+	former := online
+	former.Name, former.ID = "One", "one"
 	away, other := online, online
 	away.Online, other.Capabilities = false, []string{"Shell"}
 	for name, c := range map[string]struct {
@@ -354,6 +356,7 @@ func TestTheStatusTellsHowItStandsWithWhatIsAssigned(t *testing.T) {
 		"assigned to one that never came":      {keeper: true, assign: true, probe: errBusy, want: AssignmentStatus{State: "waiting-for-beacon", Backend: "m1", BeaconID: "one", Detail: "no beacon called one", Remedy: "start it"}},
 		"assigned to one that is away":         {keeper: true, assign: true, probe: errBusy, beacons: []ports.Beacon{away}, want: AssignmentStatus{State: "waiting-for-beacon", Backend: "m1", BeaconID: "one", Detail: "is not connected", Remedy: "start it"}},
 		"assigned to one that cannot do it":    {keeper: true, assign: true, probe: errBusy, beacons: []ports.Beacon{other}, want: AssignmentStatus{State: "waiting-for-beacon", Backend: "m1", BeaconID: "one", Detail: "does not offer the capability MeadowProxy", Remedy: "assign a databeacon"}},
+		"assigned by an id that it had":        {keeper: true, assign: true, beacons: []ports.Beacon{former}, want: AssignmentStatus{State: "bootstrapped", Backend: "m1", BeaconID: "One"}},
 		"assigned, and its tables are made":    {keeper: true, assign: true, probe: errMakes, beacons: []ports.Beacon{online}, want: AssignmentStatus{State: "bootstrapping", Backend: "m1", BeaconID: "one", Detail: "makes its tables"}},
 		"assigned, and its tables are wrong":   {keeper: true, assign: true, probe: errRefused, beacons: []ports.Beacon{online}, want: AssignmentStatus{State: "error", Backend: "m1", BeaconID: "one", Detail: "no such table", Remedy: "mend"}},
 		"assigned, and its plugin is not told": {keeper: true, assign: true, probe: errNobody, beacons: []ports.Beacon{online}, want: AssignmentStatus{State: "waiting-for-beacon", Backend: "m1", BeaconID: "one", Detail: "assigned just now"}},

@@ -13,7 +13,7 @@ import (
 	"holdfast/internal/e2e"
 )
 
-// A host that lets nobody in itself and joined an Ultravisor, whose history it keeps, behind a databeacon that is connected there.
+// A host that joined an Ultravisor, whose history it keeps, behind a databeacon that is connected there.
 func TestADatabeaconOfAJoinedUltravisorKeepsItsHistoryAndNothingOfItsOwnWork(t *testing.T) {
 	t.Parallel()
 	ultravisor := hub.NewHub(hub.HubConfig{})
