@@ -9,7 +9,8 @@
 //	          +-- fleet.go  who is there
 //	Probe --> |
 //	Put   --> half.go  which beacon, and is it the store that it was? --> put.go  keys side by side, a key in order
-//	reads --> |            |                                                 |  queue.go   items, events once, attempts
+//	reads --> |            |                                                 |  turns.go   none behind a later Put
+//	          |            |                                                 |  write.go   items, events once, attempts
 //	          |            v                                                 |  known.go   what is in already
 //	          |        compare.go  the last 32 keys, after each reconnect    v
 //	          |        ledger.go   a small file beside the host's            call.go, reply.go  one work, and what its answer means

@@ -101,36 +101,6 @@ func (s *stage) start(m ports.Mesh) {
 	s.eventually("a host that is ready", func() bool { return s.host.Ready() == nil })
 }
 
-// described declares the powers, as the wire does for a plugin, and tells how calls end.
-type described struct {
-	*Backend
-	asked func(f ports.Family, began time.Time, err error)
-}
-
-func (d *described) Describe(ctx context.Context) (ports.Description, error) {
-	description, err := d.Backend.Describe(ctx)
-	description.Powers = ports.PowersOf(d.Backend)
-	return description, err
-}
-
-func (d *described) Probe(ctx context.Context, f ports.Family) error {
-	began := time.Now()
-	err := d.Backend.Probe(ctx, f)
-	if d.asked != nil {
-		d.asked(f, began, err)
-	}
-	return err
-}
-
-func (d *described) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
-	began := time.Now()
-	applied, err := d.Backend.Put(ctx, b)
-	if d.asked != nil {
-		d.asked(b.Family, began, err)
-	}
-	return applied, err
-}
-
 // connect starts the beacon, another process than before.
 func (s *stage) connect() {
 	s.t.Helper()
