@@ -43,10 +43,11 @@ func storm() time.Duration {
 	return 4 * time.Second
 }
 
-func onPostgres(t *testing.T, dsn string) *e2e.Host {
+// onPostgres starts a host on a database. more are further options of the backend.
+func onPostgres(t *testing.T, dsn, more string) *e2e.Host {
 	t.Helper()
 	return e2e.StartWith(t, e2e.Setup{
-		Config: "backend \"postgres\" \"local\" {\n  local = true\n  dsn   = env(\"TEST_DSN\")\n}\n",
+		Config: "backend \"postgres\" \"local\" {\n  local = true\n  dsn   = env(\"TEST_DSN\")\n" + more + "}\n",
 		Env:    []string{"TEST_DSN=" + dsn},
 	})
 }
@@ -57,7 +58,7 @@ func startStormy(t *testing.T, o pgtest.Options, prepare func(*stormy)) *stormy 
 	prepare(s)
 	s.dsn = s.server.Database(t)
 	s.link = tcpfault.Open(t, s.server.Addr())
-	s.host = onPostgres(t, pgtest.Through(t, s.dsn, s.link.Addr()))
+	s.host = onPostgres(t, pgtest.Through(t, s.dsn, s.link.Addr()), "")
 	return s
 }
 
@@ -113,6 +114,20 @@ func (s *stormy) hogs() {
 	}
 }
 
+// addColumns is what a newer program does to the tables, again and again.
+func (s *stormy) addColumns() {
+	s.Helper()
+	conn, err := pgx.Connect(s.Context(), s.dsn)
+	s.must(err)
+	n := 0
+	s.every(200*time.Millisecond, func() error {
+		n++
+		_, err := conn.Exec(s.Context(), fmt.Sprintf(`ALTER TABLE "UVQueueWorkItem" ADD COLUMN "New%d" text NOT NULL DEFAULT ''`, n))
+		return err
+	})
+	s.must(conn.Close(s.Context()))
+}
+
 // troubles are what may happen. Each is over when it returns.
 var troubles = map[string]struct {
 	options pgtest.Options
@@ -155,6 +170,7 @@ var troubles = map[string]struct {
 		s.must(s.server.Exec(`SET default_transaction_read_only = off`, `ALTER SYSTEM RESET default_transaction_read_only`, reload))
 	}},
 	"it has no connection left": {options: pgtest.Options{Settings: map[string]string{"max_connections": "12"}}, happens: (*stormy).hogs},
+	"its tables get columns":    {happens: (*stormy).addColumns},
 	"a table is locked": {happens: func(s *stormy) {
 		conn, err := pgx.Connect(s.Context(), s.server.Superuser(s, s.dsn))
 		s.must(err)
@@ -182,6 +198,16 @@ func TestNothingIsLostWhateverHappensToThePostgresThatIsTheLocalStore(t *testing
 	}
 }
 
+// Behind a pooler every transaction may have another session, which knows no statement of the one before.
+func TestNoCallerOfAHostBehindAPoolerSeesThatTablesGetColumns(t *testing.T) {
+	t.Parallel()
+	s := &stormy{T: t, server: pgtest.Start(t, pgtest.Options{})}
+	s.dsn = s.server.Database(t)
+	bouncer := pgtest.StartBouncer(t, s.server, 2)
+	s.host = onPostgres(t, pgtest.Through(t, s.dsn, bouncer.Addr()), "  pooler = true\n")
+	s.weather((*stormy).addColumns)
+}
+
 // A standby that lags has less than the primary answered for; the host's journal has it, and brings the standby forward.
 func TestNothingIsLostWhenAStandbyTakesOver(t *testing.T) {
 	t.Parallel()
@@ -191,7 +217,7 @@ func TestNothingIsLostWhenAStandbyTakesOver(t *testing.T) {
 			s := &stormy{T: t, server: pgtest.Start(t, pgtest.Options{})}
 			s.dsn = s.server.Database(t)
 			standby := s.server.Standby(t, how)
-			s.host = onPostgres(t, pgtest.Through(t, s.dsn, s.server.Addr(), standby.Addr())+"&target_session_attrs=read-write")
+			s.host = onPostgres(t, pgtest.Through(t, s.dsn, s.server.Addr(), standby.Addr())+"&target_session_attrs=read-write", "")
 			s.weather(func(s *stormy) {
 				if how == pgtest.Async {
 					s.must(standby.Detach())
