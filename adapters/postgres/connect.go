@@ -175,10 +175,3 @@ func (p *patience) failed(err error) error {
 	p.last, p.until = told, time.Now().Add(pause*3/4+rand.N(pause/2))
 	return told
 }
-
-// stop lets nobody connect any more.
-func (p *patience) stop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last, p.until = errClosed, time.Now().Add(time.Hour)
-}

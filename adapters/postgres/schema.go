@@ -110,8 +110,15 @@ func migrate(ctx context.Context, conn *pgx.Conn, schema string) (storeID string
 // storeOf gives the StoreID of tables that are of this version, "" of others. It refuses those of a newer one.
 func storeOf(ctx context.Context, conn *pgx.Conn) (storeID string, err error) {
 	var there bool
-	if err := conn.QueryRow(ctx, `SELECT to_regclass('"UVHoldfast"') IS NOT NULL`).Scan(&there); err != nil || !there {
+	var encoding string
+	err = conn.QueryRow(ctx, `SELECT to_regclass('"UVHoldfast"') IS NOT NULL, current_setting('server_encoding')`).Scan(&there, &encoding)
+	switch {
+	case err != nil:
 		return "", err
+	case encoding != "UTF8":
+		return "", ports.Errorf(ports.Unavailable, "postgres: open", "the database has the encoding %s, which cannot hold every text; make one with ENCODING 'UTF8' TEMPLATE template0", encoding)
+	case !there:
+		return "", nil
 	}
 	words, err := wordsOf(ctx, conn, keySchema, keyStoreID)
 	if err != nil {
@@ -120,7 +127,7 @@ func storeOf(ctx context.Context, conn *pgx.Conn) (storeID string, err error) {
 	version, _ := strconv.Atoi(words[keySchema]) // none: 0
 	switch {
 	case version > ports.SchemaVersion:
-		return "", ports.Errorf(ports.Conflict, "postgres: open",
+		return "", ports.Errorf(ports.Unavailable, "postgres: open",
 			"the tables have schema version %d, this holdfast knows %d; use the newer holdfast or another schema", version, ports.SchemaVersion)
 	case version < ports.SchemaVersion:
 		return "", nil

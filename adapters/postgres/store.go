@@ -12,6 +12,8 @@ import (
 // Backend is a backend of kind postgres. Use New, then Configure. The database is reached when it is first needed; while that
 // fails every call says why and tries again, so that an operator's remedy needs no restart.
 type Backend struct {
+	ctx  context.Context // ends with Close, and with it whatever waits for the server
+	quit context.CancelFunc
 	gate chan struct{} // a lock that a context can give up on; it guards what follows
 
 	conf       settings
@@ -41,7 +43,9 @@ const openPause = 100 * time.Millisecond
 
 // New makes a backend that waits for Configure.
 func New() *Backend {
-	return &Backend{gate: make(chan struct{}, 1), pruning: make(chan struct{}, 1), searchLimit: 500 * time.Millisecond}
+	b := &Backend{gate: make(chan struct{}, 1), pruning: make(chan struct{}, 1), searchLimit: 500 * time.Millisecond}
+	b.ctx, b.quit = context.WithCancel(context.Background())
+	return b
 }
 
 // version is that of the plugin.
@@ -155,7 +159,7 @@ func (b *Backend) opened(ctx context.Context) (*database, *writer, error) {
 
 // begin opens the database for all who wait.
 func (b *Backend) begin(o *opening) {
-	d, err := openDatabase(b.pool, b.patience, b.conf, b.forgetBase)
+	d, err := openDatabase(b.ctx, b.pool, b.patience, b.conf, b.forgetBase)
 	b.gate <- struct{}{}
 	defer b.unlock()
 	defer close(o.done)
@@ -226,9 +230,7 @@ func (b *Backend) Close() error {
 	b.closed = true
 	pool, w, o := b.pool, b.work, b.opening
 	b.unlock()
-	if o != nil && o.ended.IsZero() {
-		b.patience.stop()
-	}
+	b.quit()
 	if w != nil {
 		w.stop(errClosed)
 	}

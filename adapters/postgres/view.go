@@ -26,6 +26,7 @@ type database struct {
 	storeID  string
 	readers  *semaphore.Weighted // all connections but the writer's
 	gone     func(*database)     // its tables are not those that were opened: they are opened anew
+	ctx      context.Context     // ends when the backend is closed
 
 	opener  atomic.Pointer[string] // the host that opened the store last; nil: none did since this process began
 	limits  []string               // what a pooler's transaction begins with
@@ -33,8 +34,8 @@ type database struct {
 }
 
 // openDatabase connects and brings the tables to this version.
-func openDatabase(pool *pgxpool.Pool, p *patience, s settings, gone func(*database)) (*database, error) {
-	d := &database{pool: pool, patience: p, conf: s, readers: semaphore.NewWeighted(int64(s.size - 1)), gone: gone}
+func openDatabase(ctx context.Context, pool *pgxpool.Pool, p *patience, s settings, gone func(*database)) (*database, error) {
+	d := &database{pool: pool, patience: p, conf: s, readers: semaphore.NewWeighted(int64(s.size - 1)), gone: gone, ctx: ctx}
 	if s.pooler {
 		for name, value := range s.limits() {
 			d.limits = append(d.limits, fmt.Sprintf("SET LOCAL %s = '%s'", name, strings.ReplaceAll(value, "'", "''")))
@@ -43,7 +44,7 @@ func openDatabase(pool *pgxpool.Pool, p *patience, s settings, gone func(*databa
 	}
 	const op = "postgres: open"
 	ask := func(limit time.Duration, how func(context.Context, *pgx.Conn) (string, error)) (err error) {
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		d.storeID, err = inTransaction(ctx, d, op, forGood, func(ctx context.Context, r *reading) (string, error) { return how(ctx, r.conn) })
 		return err
@@ -55,6 +56,10 @@ func openDatabase(pool *pgxpool.Pool, p *patience, s settings, gone func(*databa
 		}
 	}
 	if err != nil {
+		if told := *ports.AsError(err); told.Code.Permanent() { // what is wrong with the tables is no fault of any record
+			told.Code = ports.Unavailable
+			return nil, &told
+		}
 		return nil, err
 	}
 	sum := fnv.New64a()
@@ -107,8 +112,11 @@ func inTransaction[T any](ctx context.Context, d *database, op string, m mode, l
 		err   error
 	}
 	answers := make(chan answer, 1)
+	outer := ctx
 	go func() { // its end is bounded by ctx and cancelTimeout, and by the server's own limits
 		defer d.readers.Release(1)
+		ctx, cancel := d.bound(outer)
+		defer cancel()
 		var a answer
 		for try := 1; ; try++ {
 			a.err = d.with(ctx, func(conn *pgx.Conn) (err error) {
@@ -132,14 +140,31 @@ func inTransaction[T any](ctx context.Context, d *database, op string, m mode, l
 	select {
 	case a := <-answers:
 		if a.err != nil {
-			if ctx.Err() != nil && !errors.Is(a.err, ctx.Err()) {
+			switch {
+			case ctx.Err() != nil:
 				a.err = ctx.Err()
+			case d.ctx.Err() != nil:
+				a.err = errClosed
 			}
 			return none, fault(op, a.err)
 		}
 		return a.value, nil
 	case <-ctx.Done():
 		return none, fault(op, ctx.Err())
+	}
+}
+
+// bound is a context that ends with the backend too, and in any case: silence is no answer, even to those who have time.
+func (d *database) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, set := ctx.Deadline()
+	if !set {
+		end = time.Now().Add(10 * d.conf.timeout)
+	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	stop := context.AfterFunc(d.ctx, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
 	}
 }
 
