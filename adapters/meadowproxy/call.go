@@ -50,13 +50,22 @@ func (w *way) patience() time.Duration {
 // bytesASecond is how fast a beacon takes large works at least.
 const bytesASecond = 8 << 20
 
+// margin is what is left of a caller's time at least for what is to be said, of a long one.
+const margin = 50 * time.Millisecond
+
 // below gives a context that ends before the caller's own, so that what is to be said is still heard.
 func below(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
 	if deadline, bound := ctx.Deadline(); bound {
 		left := time.Until(deadline)
-		most = min(most, left-min(left/10, 50*time.Millisecond))
+		most = min(most, left-min(left/10, margin))
 	}
 	return context.WithTimeout(ctx, most)
+}
+
+// over says whether the caller's own time is over, or so nearly that a call below it has ended.
+func over(ctx context.Context) bool {
+	deadline, bound := ctx.Deadline()
+	return ctx.Err() != nil || bound && time.Until(deadline) <= 2*margin
 }
 
 // onTheWay says what a work that was not answered means.
@@ -114,7 +123,7 @@ func (w *way) request(ctx context.Context, class ports.WorkClass, method, path s
 	settings = append(settings, '}')
 	outputs, err := w.work(ctx, ports.Work{Beacon: w.beacon, Capability: ports.MeadowProxy, Action: "Request", Settings: settings, Class: class})
 	if err != nil {
-		if method == http.MethodGet && !strings.Contains(path, "/Undelete/") && ports.CodeOf(err) == ports.Deadline && ctx.Err() == nil {
+		if method == http.MethodGet && !strings.Contains(path, "/Undelete/") && ports.CodeOf(err) == ports.Deadline && !over(ctx) {
 			e := *ports.AsError(err)
 			e.Code = ports.Unavailable // a read that had no answer leaves nothing in doubt
 			err = &e

@@ -3,6 +3,7 @@ package meadowproxy
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -42,7 +43,7 @@ func (w *way) put(ctx context.Context, rows []ports.Row, class ports.WorkClass) 
 	p.begun, p.quit = context.WithTimeout(ctx, limit*3/4) // nothing is begun after that
 	defer p.quit()
 	for _, kind := range ports.Kinds {
-		p.wave(ctx, targets[kind])
+		p.wave(ctx, p.unrefused(targets[kind]))
 		if p.begun.Err() != nil {
 			break
 		}
@@ -90,6 +91,20 @@ func (p *putting) targets() (targets map[ports.Kind][]*target, size int) {
 		t.row, t.sent, t.rows = row, s, append(t.rows, i)
 	}
 	return targets, size
+}
+
+// unrefused leaves out the records that stand behind a refused row of their key: they wait until somebody has looked at it.
+func (p *putting) unrefused(targets []*target) []*target {
+	refused := map[string]int{}
+	for i, err := range slices.Backward(p.errs) {
+		if err != nil && !errors.Is(err, errLater) {
+			refused[p.rows[i].Key] = i
+		}
+	}
+	return slices.DeleteFunc(targets, func(t *target) bool {
+		at, is := refused[t.row.Key]
+		return is && t.rows[0] > at
+	})
 }
 
 // placeOf is the record of a row.

@@ -204,6 +204,19 @@ func TestARowThatTheDatabaseRefusesStopsNoOther(t *testing.T) {
 	b.has("the others", append(rows[:3:3], rows[4:]...)...)
 }
 
+func TestWhatStandsBehindARefusedRowOfItsKeyWaits(t *testing.T) {
+	t.Parallel()
+	b := newBehind(t, stock.Options{Manner: stock.Postgres})
+	b.w.columns["UVQueueWorkItem"]["AssignedBeaconID"] = column{"character varying", 500} // it is less
+	item := b.row(ports.KindItem, "key", 1, fmt.Sprintf(`"AssignedBeaconID":%q`, strings.Repeat("b", 400)))
+	event, other := b.row(ports.KindEvent, "key", 1, ""), b.row(ports.KindEvent, "other", 1, "")
+	if done, err := b.w.put(t.Context(), []ports.Row{item, event, other}, ports.ClassLive); done != 0 || ports.CodeOf(err) != ports.TooLarge {
+		t.Errorf("done %d, %v", done, err)
+	}
+	b.lacks("behind the refused item", event)
+	b.has("of another key", other)
+}
+
 func TestADatabeaconThatForgotIsToldAsSuch(t *testing.T) {
 	t.Parallel()
 	for name, forget := range map[string]func(b *behind) error{
