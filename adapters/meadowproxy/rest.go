@@ -120,3 +120,21 @@ func (l *layout) readRows(body []byte) (rows []*shown, err error) {
 	}
 	return rows, faulty
 }
+
+// bulkItems are the rows of a bulk answer; none where it is no list.
+func bulkItems(r *reply) (items [][]byte) {
+	if r.status != 200 || len(r.body) == 0 || r.body[0] != '[' {
+		return nil
+	}
+	if ports.ScanItems(r.body, func(item []byte) { items = append(items, item) }) != nil {
+		return nil
+	}
+	return items
+}
+
+// refusedItem says whether a row of a bulk answer is one that was not written: the interface gives it an object Error. Attempts have
+// a column of that name, which is a text.
+func refusedItem(s *shown) (fault []byte, refused bool) {
+	raw := s.raw["Error"]
+	return raw, len(raw) > 0 && (raw[0] == '{' || s.layout.table.Kind != ports.KindAttempt)
+}

@@ -238,24 +238,6 @@ func (p *putting) taken(ctx context.Context, t *target, item []byte, parts []par
 	return true
 }
 
-// bulkItems are the rows of a bulk answer; none where it is no list.
-func bulkItems(r *reply) (items [][]byte) {
-	if r.status != 200 || len(r.body) == 0 || r.body[0] != '[' {
-		return nil
-	}
-	if ports.ScanItems(r.body, func(item []byte) { items = append(items, item) }) != nil {
-		return nil
-	}
-	return items
-}
-
-// refusedItem says whether a row of a bulk answer is one that was not written: the interface gives it an object Error. Attempts have
-// a column of that name, which is a text.
-func refusedItem(s *shown) (fault []byte, refused bool) {
-	raw := s.raw["Error"]
-	return raw, len(raw) > 0 && (raw[0] == '{' || s.layout.table.Kind != ports.KindAttempt)
-}
-
 // remove deletes a record. One that is not there is gone already.
 func (p *putting) remove(ctx context.Context, t *target) {
 	if t.id == 0 || t.found != nil && t.found.deleted() {
