@@ -293,7 +293,7 @@ func TestABusyDatabeaconIsNotAwayAtOnce(t *testing.T) {
 		return "", false
 	})
 	for n, want := range []ports.Code{ports.Deadline, ports.Deadline, ports.Unavailable, ports.Unavailable} {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		if err := a.Probe(ctx, ports.Queue); ports.CodeOf(err) != want {
 			t.Errorf("probe %d: %v", n+1, err)
 		}

@@ -40,11 +40,11 @@ func (h *half) probe(ctx context.Context) error {
 	if err == nil {
 		err = h.touch(wait, at)
 	}
-	err = h.heed(at, err)
+	err = h.missed(at, h.heed(at, err))
 	if ended := ctx.Err(); err != nil && ended != nil {
 		return ports.Wrap(ports.CodeOf(ended), "meadowproxy: probe", ended)
 	}
-	return h.missed(at, err)
+	return err
 }
 
 // missed counts the probes that a databeacon leaves unanswered.

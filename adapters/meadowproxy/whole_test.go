@@ -128,7 +128,7 @@ func (s *stage) clear() {
 
 func (s *stage) eventually(what string, is func() bool) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
 	defer cancel()
 	for !is() {
 		if pause(ctx, 5*time.Millisecond); ctx.Err() != nil {
@@ -226,19 +226,19 @@ func (s *stage) writes(prefix string, n int) {
 	}
 }
 
-// load writes until it is ended.
+// load writes until it is ended, though not for ever: what is written must be copied in the end, also on a busy machine.
 func (s *stage) load(prefix string) (end func()) {
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
-	for range 4 {
+	for range 2 {
 		writers.Go(func() {
-			for {
+			for range 100 {
 				select {
 				case <-stop:
 					return
 				default:
 					s.write(prefix)
-					pause(s.t.Context(), 20*time.Millisecond) // what is written must be copied in the end, also on a busy machine
+					pause(s.t.Context(), 20*time.Millisecond)
 				}
 			}
 		})
