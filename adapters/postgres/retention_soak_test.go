@@ -18,8 +18,8 @@ import (
 // Retention at size: what removing a million rows costs those who write meanwhile, and what it leaves behind on the disk.
 
 // generated makes finished items with two events and an attempt each, as rows of a host that nobody reads from. They ended a second
-// apart from a time on.
-func generated(t testing.TB, conn *pgx.Conn, host string, from, to int, since time.Time) {
+// apart from a time on. Their bodies have some bytes.
+func generated(t testing.TB, conn *pgx.Conn, body, from, to int, since time.Time) {
 	t.Helper()
 	const when = `to_char($4::timestamptz AT TIME ZONE 'UTC' + n * interval '1 second', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 	const key = `to_char($4::timestamptz AT TIME ZONE 'UTC' + n * interval '1 second', 'YYYY-MM-DD"T"HH24:MI:SS.MS"000000Z"')`
@@ -27,11 +27,11 @@ func generated(t testing.TB, conn *pgx.Conn, host string, from, to int, since ti
 	for _, each := range []string{
 		`INSERT INTO "UVQueueWorkItem" ("WorkItemHash", "RunID", "RunHash", "Capability", "Action", "Settings", "AssignedBeaconID", "Status", "EnqueuedAt",
 			"CompletedAt", "LastEventAt", "Result", "OrderKey", "ReceivedAt", "Origin", "EnqueuedKey", "ChangeHost", "ChangeSeq")
-			SELECT md5(n::text), 'run-' || n / 20, 'hash-' || n / 20, 'Shell', 'Execute', ` + text(320) + `, 'bcn-' || n % 16,
-			CASE n % 100 WHEN 37 THEN 'Error' ELSE 'Complete' END, ` + when + `, ` + when + `, ` + when + `, ` + text(192) + `,
+			SELECT md5(n::text), 'run-' || n / 20, 'hash-' || n / 20, 'Shell', 'Execute', ` + text(body) + `, 'bcn-' || n % 16,
+			CASE n % 100 WHEN 37 THEN 'Error' ELSE 'Complete' END, ` + when + `, ` + when + `, ` + when + `, ` + text(body/2) + `,
 			lpad(n::text, 20, '0'), ` + when + `, 'http', ` + key + `, $3, 5 * n::bigint FROM generate_series($1::int, $2::int - 1) AS n`,
 		`INSERT INTO "UVQueueWorkItemEvent" ("EventGUID", "WorkItemHash", "EventType", "Payload", "EmittedAt", "OrderKey", "ChangeHost", "ChangeSeq")
-			SELECT gen_random_uuid()::text, md5(n::text), 'progress', ` + text(64) + `, ` + when + `, lpad(n::text, 20, '0') || e, $3, 5 * n::bigint + e
+			SELECT gen_random_uuid()::text, md5(n::text), 'progress', ` + text(body/5) + `, ` + when + `, lpad(n::text, 20, '0') || e, $3, 5 * n::bigint + e
 			FROM generate_series($1::int, $2::int - 1) AS n, generate_series(1, 2) AS e`,
 		`INSERT INTO "UVQueueWorkItemAttempt" ("WorkItemHash", "AttemptNumber", "BeaconID", "StartedAt", "Outcome", "OrderKey", "ChangeHost", "ChangeSeq")
 			SELECT md5(n::text), 1, 'bcn-' || n % 16, ` + when + `, 'Complete', lpad(n::text, 20, '0'), $3, 5 * n::bigint + 3 FROM generate_series($1::int, $2::int - 1) AS n`,
@@ -91,7 +91,7 @@ func TestRetentionUnderLoad(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	began := time.Now()
 	for from := 0; from < old+young; from += 50_000 {
-		generated(t, conn, host, from, from+50_000, start)
+		generated(t, conn, 320, from, from+50_000, start)
 	}
 	run(t, conn, `ANALYZE`)
 	t.Logf("generated in %s", time.Since(began).Round(time.Second))
