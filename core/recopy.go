@@ -69,6 +69,7 @@ func (s *session) copyKey(ctx context.Context, key string, u urgency) error {
 		q.After = page.Through
 	}
 	if put {
+		s.overtaken = true
 		w.repaired(s.at)
 	}
 	return w.keys.settle(sent, key)

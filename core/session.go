@@ -20,6 +20,8 @@ type session struct {
 	asked time.Time // when a page was last asked for at the head
 	fetch sync.WaitGroup
 	next  time.Time // when a key is to be put again
+
+	overtaken bool // keys were put out of order since the page in work was asked for: the one behind it may have older states of them
 }
 
 func newSession(w *follower, life context.Context) *session {
@@ -67,7 +69,7 @@ func (s *session) run(ctx context.Context) error {
 		}
 		s.pace.look(s.w.family.committed.Load(), s.at.Seqs[s.w.host.hostID])
 		ahead := page.End == nil && !s.pace.yields()
-		if ahead {
+		if s.overtaken = false; ahead {
 			pages = s.ask(ctx, page.Through)
 		}
 		began := s.w.host.clock()
@@ -78,6 +80,8 @@ func (s *session) run(ctx context.Context) error {
 			return err
 		}
 		switch {
+		case ahead && s.overtaken:
+			pages = s.ask(ctx, s.at)
 		case ahead:
 		case page.End != nil:
 			if err := s.rest(ctx, page.End); err != nil {
