@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,11 +56,27 @@ func (w *writer) loop() {
 		if group == nil {
 			return
 		}
+		cost := int64(0)
+		for _, j := range group {
+			cost += j.cost
+		}
 		if group[0].batch != nil {
 			w.commit(group)
 		} else {
 			w.queue.finish(group[0], group[0].run())
 		}
+		w.letGo(cost)
+	}
+}
+
+// largeBytes is what a transaction has to bring to be cleaned up after at once. On its way to the server a record is in memory five
+// times, and the next one would find them all still there.
+const largeBytes = 16 << 20
+
+func (w *writer) letGo(cost int64) {
+	w.fold.begin(nil)
+	if cost >= largeBytes {
+		debug.FreeOSMemory()
 	}
 }
 
