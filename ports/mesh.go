@@ -50,6 +50,7 @@ type Beacon struct {
 // Work is what a beacon shall do.
 type Work struct {
 	Beacon     string // its Name; "" lets any beacon that has the capability take it
+	Session    uint64 // of the beacon: over a later one the work is not sent, and fails with Unavailable; 0: any
 	Capability string
 	Action     string
 	Settings   json.RawMessage // one object

@@ -226,7 +226,7 @@ func (h *Hub) join(r registration, conn uint64, session string, now time.Time, w
 // resume lets a beacon take work in its present session.
 func (h *Hub) resume(b *beacon, now time.Time) {
 	h.works.replaced(b.name, b.session, now)
-	h.works.join(b.name, b.session, b.current, b.capabilities, b.maxConcurrent)
+	h.works.join(b.name, b.session, b.current, b.capabilities, b.maxConcurrent, now)
 }
 
 // lost says that a socket is gone, or nobody's any more. It is called in a step.

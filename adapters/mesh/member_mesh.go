@@ -110,7 +110,13 @@ func (m *Member) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer, 
 	known := m.who(ctx)
 	there := false
 	for _, b := range known.List {
-		there = there || b.Name == w.Beacon && b.Online
+		if b.Name != w.Beacon {
+			continue
+		}
+		if w.Session != 0 && w.Session != b.Session {
+			return ports.WorkAnswer{}, anotherSession(w.Beacon)
+		}
+		there = b.Online
 	}
 	if !there {
 		return ports.WorkAnswer{}, ports.Errorf(ports.Unavailable, "mesh", "the beacon %q is not at the hub %s", printable(w.Beacon), m.hub)

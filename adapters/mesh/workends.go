@@ -92,7 +92,7 @@ func (m *works) end(w *work) {
 
 // join says that a beacon is there with a session: over a socket, or as a poller with conn 0. What it holds over an older
 // session goes on, as that one's.
-func (m *works) join(name string, session, conn uint64, capabilities []string, slots int) {
+func (m *works) join(name string, session, conn uint64, capabilities []string, slots int, now time.Time) {
 	b := m.berths[name]
 	if b == nil {
 		b = &berth{name: name, held: map[string]*work{}, lines: newLines()}
@@ -103,7 +103,25 @@ func (m *works) join(name string, session, conn uint64, capabilities []string, s
 	b.muted = false
 	b.session, b.conn, b.online, b.slots = session, conn, true, min(b.said, m.limits.Slots)
 	m.trust(b, b.slots)
+	m.refuseFormer(b, now)
 	m.fill(b)
+}
+
+// refuseFormer ends the works that wait for a former session of their beacon. They were never sent.
+func (m *works) refuseFormer(b *berth, now time.Time) {
+	for class := range b.lines {
+		for e := b.lines[class].Front(); e != nil; {
+			w := e.Value.(*work)
+			e = e.Next()
+			if w.Session != 0 && w.Session != b.session {
+				m.giveUp(w, anotherSession(b.name), now)
+			}
+		}
+	}
+}
+
+func anotherSession(beacon string) error {
+	return ports.Errorf(ports.Unavailable, "mesh", "the beacon %q has connected anew meanwhile; it was not sent the work", beacon)
 }
 
 // offer changes what a beacon offers.

@@ -116,6 +116,8 @@ func (m *works) admit(w *work, now time.Time) error {
 	switch {
 	case w.Beacon != "" && (b == nil || !b.online && !w.patient):
 		return ports.Errorf(ports.Unavailable, "mesh", "the beacon %q is not connected", w.Beacon)
+	case w.Beacon != "" && w.Session != 0 && w.Session != b.session:
+		return anotherSession(w.Beacon)
 	case w.Beacon != "" && !b.offersCapability(w.Capability):
 		return ports.Errorf(ports.Invalid, "mesh", "the beacon %q does not offer the capability %q", w.Beacon, w.Capability)
 	case w.Beacon == "" && !w.patient && !m.anybody(w.Capability):

@@ -38,6 +38,9 @@ func TestWhateverHappensEachWorkEndsOnceAndNoSlotIsLost(t *testing.T) {
 					Beacon: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(r, "to"), Capability: rapid.SampledFrom([]string{"x", "y"}).Draw(r, "capability"),
 					Class: ports.WorkClass(rapid.IntRange(0, 3).Draw(r, "class")), Settings: []byte(`{}`),
 				}, patient: rapid.Bool().Draw(r, "patient")}
+				if b := f.berths[w.Beacon]; b != nil && rapid.Bool().Draw(r, "of this session") {
+					w.Session = b.session
+				}
 				if f.enqueue(w, f.now) == nil {
 					all = append(all, w)
 				}

@@ -37,6 +37,11 @@ func (f *floor) enqueue(w *work, now time.Time) error {
 	return nil
 }
 
+// join connects a beacon now.
+func (f *floor) join(name string, session, conn uint64, capabilities []string, slots int) {
+	f.works.join(name, session, conn, capabilities, slots, f.now)
+}
+
 // settle takes in the effects of a step.
 func (f *floor) settle() {
 	e := f.take()
@@ -321,5 +326,41 @@ func TestAPatientWorkGoesOnWithoutItsSlotUntilItIsReported(t *testing.T) {
 	}
 	if f.report(made.Hash, "b", ports.WorkAnswer{}, f.now) != completed || next.state != handed {
 		t.Fatal("its report did not count")
+	}
+}
+
+func TestAWorkForOneSessionIsNeverSentOverALaterOne(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		state  state
+		former func(f *floor) // what happens to it before the beacon registers anew
+	}{
+		{"it waits for a slot", waiting, func(f *floor) { f.dispatch(about("b", ports.ClassLive)) }},
+		{"it was handed to the socket", handed, func(*floor) {}},
+	} {
+		f := newFloor(t)
+		f.join("b", 1, 7, []string{"Shell"}, 1)
+		c.former(f)
+		w := about("b", ports.ClassLive)
+		w.Session, w.patient = 1, true
+		made := f.dispatch(w)
+		if made.state != c.state {
+			t.Fatalf("%s: it is %s", c.name, stateNames[made.state])
+		}
+		f.replaced("b", 2, f.now)
+		f.join("b", 2, 8, []string{"Shell"}, 5)
+		f.settle()
+		f.sendAll()
+		if made.state != done || f.answered[made] != 1 || ports.CodeOf(made.answer.err) != ports.Unavailable {
+			t.Errorf("%s: it is %s, answered %d times with %v", c.name, stateNames[made.state], f.answered[made], made.answer.err)
+		}
+		if err := f.enqueue(&w, f.now); ports.CodeOf(err) != ports.Unavailable {
+			t.Errorf("%s: another one of the former session: %v", c.name, err)
+		}
+		w.Session = 2
+		if err := f.enqueue(&w, f.now); err != nil {
+			t.Errorf("%s: one of the present session: %v", c.name, err)
+		}
 	}
 }

@@ -83,7 +83,7 @@ func (s *meshServer) Dispatch(ctx context.Context, m *pb.DispatchRequest) (*pb.D
 	if !known {
 		class = ports.ClassLive
 	}
-	a, err := s.mesh.Dispatch(ctx, ports.Work{Beacon: m.Beacon, Capability: m.Capability, Action: m.Action, Settings: m.Settings, Class: class})
+	a, err := s.mesh.Dispatch(ctx, ports.Work{Beacon: m.Beacon, Session: m.Session, Capability: m.Capability, Action: m.Action, Settings: m.Settings, Class: class})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (m *Mesh) Watch(ctx context.Context, since uint64) (ports.Beacons, error) {
 
 func (m *Mesh) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer, error) {
 	a, err := m.rpc.Dispatch(ctx, &pb.DispatchRequest{
-		Beacon: w.Beacon, Capability: w.Capability, Action: w.Action, Settings: w.Settings, WorkClass: workClasses.out[w.Class],
+		Beacon: w.Beacon, Session: w.Session, Capability: w.Capability, Action: w.Action, Settings: w.Settings, WorkClass: workClasses.out[w.Class],
 	})
 	if err != nil {
 		return ports.WorkAnswer{}, err

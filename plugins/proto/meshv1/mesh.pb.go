@@ -369,12 +369,14 @@ func (x *Beacon) GetSeenAt() *timestamppb.Timestamp {
 }
 
 type DispatchRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Beacon        string                 `protobuf:"bytes,1,opt,name=beacon,proto3" json:"beacon,omitempty"` // its name; "" lets any beacon that has the capability take it
-	Capability    string                 `protobuf:"bytes,2,opt,name=capability,proto3" json:"capability,omitempty"`
-	Action        string                 `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
-	Settings      []byte                 `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"` // one JSON object
-	WorkClass     WorkClass              `protobuf:"varint,5,opt,name=work_class,json=workClass,proto3,enum=holdfast.mesh.v1.WorkClass" json:"work_class,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Beacon     string                 `protobuf:"bytes,1,opt,name=beacon,proto3" json:"beacon,omitempty"` // its name; "" lets any beacon that has the capability take it
+	Capability string                 `protobuf:"bytes,2,opt,name=capability,proto3" json:"capability,omitempty"`
+	Action     string                 `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
+	Settings   []byte                 `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"` // one JSON object
+	WorkClass  WorkClass              `protobuf:"varint,5,opt,name=work_class,json=workClass,proto3,enum=holdfast.mesh.v1.WorkClass" json:"work_class,omitempty"`
+	// The beacon's session, as Watch told it: over a later one the work is not sent, and the call fails with unavailable. 0: any.
+	Session       uint64 `protobuf:"varint,6,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -442,6 +444,13 @@ func (x *DispatchRequest) GetWorkClass() WorkClass {
 		return x.WorkClass
 	}
 	return WorkClass_WORK_CLASS_UNSPECIFIED
+}
+
+func (x *DispatchRequest) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
 }
 
 type DispatchResponse struct {
@@ -555,7 +564,7 @@ const file_holdfast_mesh_v1_mesh_proto_rawDesc = "" +
 	"\aseen_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06seenAt\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\xb9\x01\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\xd3\x01\n" +
 	"\x0fDispatchRequest\x12\x16\n" +
 	"\x06beacon\x18\x01 \x01(\tR\x06beacon\x12\x1e\n" +
 	"\n" +
@@ -564,7 +573,8 @@ const file_holdfast_mesh_v1_mesh_proto_rawDesc = "" +
 	"\x06action\x18\x03 \x01(\tR\x06action\x12\x1a\n" +
 	"\bsettings\x18\x04 \x01(\fR\bsettings\x12:\n" +
 	"\n" +
-	"work_class\x18\x05 \x01(\x0e2\x1b.holdfast.mesh.v1.WorkClassR\tworkClass\"\x96\x01\n" +
+	"work_class\x18\x05 \x01(\x0e2\x1b.holdfast.mesh.v1.WorkClassR\tworkClass\x12\x18\n" +
+	"\asession\x18\x06 \x01(\x04R\asession\"\x96\x01\n" +
 	"\x10DispatchResponse\x12$\n" +
 	"\x0ework_item_hash\x18\x01 \x01(\tR\fworkItemHash\x12\x16\n" +
 	"\x06beacon\x18\x02 \x01(\tR\x06beacon\x12\x18\n" +
