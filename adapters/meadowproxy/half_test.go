@@ -33,6 +33,8 @@ func newAlone(t *testing.T) *alone {
 		}
 	}
 	a := &alone{t: t, mesh: stock.NewMesh(), db: db}
+	a.mesh.Connect(db)
+	a.assign(1)
 	a.Backend = New(func(ports.Configuration) (ports.Mesh, error) { return a.mesh, nil })
 	if err := a.Configure(t.Context(), ports.Configuration{Name: "databeacon", DataDir: t.TempDir()}); err != nil {
 		t.Fatal(err)
@@ -42,8 +44,6 @@ func newAlone(t *testing.T) *alone {
 		a.mesh.Close()
 		_ = db.Close()
 	})
-	a.mesh.Connect(db)
-	a.assign(1)
 	return a
 }
 
