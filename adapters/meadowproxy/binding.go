@@ -154,15 +154,16 @@ func (b *binder) handOut() {
 func newHold(is *binding) *hold {
 	w, over := is.way, make(chan struct{})
 	return &hold{bound: is, over: over, way: &way{
-		mesh: fence{Mesh: w.mesh, over: over}, beacon: w.beacon, engine: w.engine, bases: w.bases, columns: w.columns,
+		mesh: fence{Mesh: w.mesh, session: is.session, over: over}, beacon: w.beacon, engine: w.engine, bases: w.bases, columns: w.columns,
 		slots: w.slots, timeout: w.timeout, known: w.known,
 	}}
 }
 
-// fence sends nothing once a hold is over.
+// fence sends everything to one session, and nothing once a hold is over.
 type fence struct {
 	ports.Mesh
-	over <-chan struct{}
+	session uint64
+	over    <-chan struct{} // nil for a bootstrap
 }
 
 func (f fence) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer, error) {
@@ -170,6 +171,7 @@ func (f fence) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer, er
 	case <-f.over:
 		return ports.WorkAnswer{}, errOver
 	default:
+		w.Session = f.session
 		return f.Mesh.Dispatch(ctx, w)
 	}
 }

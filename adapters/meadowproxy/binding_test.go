@@ -315,6 +315,9 @@ func TestAHoldThatIsOverSendsNothing(t *testing.T) {
 				if _, err := h.request(t.Context(), ports.ClassRead, "GET", "/1.0/a/UVManifests", nil, ""); err != nil {
 					t.Fatalf("before: %v", err)
 				}
+				if session := s.sent[0].Session; session != 1 {
+					t.Errorf("it was sent to session %d", session)
+				}
 				end(s, b, h)
 				synctest.Wait()
 				_, err = h.request(t.Context(), ports.ClassRead, "GET", "/1.0/a/UVManifests", nil, "")

@@ -148,6 +148,10 @@ func (m *Mesh) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer, er
 		m.mu.Unlock()
 		return ports.WorkAnswer{}, ports.Errorf(ports.Unavailable, "mesh: dispatch", "the beacon %q is not there", w.Beacon)
 	}
+	if w.Session != 0 && w.Session != b.beacon.Session {
+		m.mu.Unlock()
+		return ports.WorkAnswer{}, ports.Errorf(ports.Unavailable, "mesh: dispatch", "the beacon %q has another session", b.beacon.Name)
+	}
 	m.works++
 	hash := fmt.Sprintf("wi-unknown-unknown-%d-%d", time.Now().UnixMilli(), m.works)
 	d, name, left, needed := b.d, b.beacon.Name, b.left, []chan struct{}{b.slots}
