@@ -52,7 +52,7 @@ func (s *seat) call(ctx context.Context, action string, class ports.WorkClass, m
 	ctx, cancel := below(ctx, s.half.timeout)
 	defer cancel()
 	answer, err := s.half.fleet.mesh.Dispatch(ctx, ports.Work{
-		Beacon: s.name, Capability: s.half.capability, Action: action, Settings: settingsOf(members...), Class: class,
+		Beacon: s.name, Session: s.session, Capability: s.half.capability, Action: action, Settings: settingsOf(members...), Class: class,
 	})
 	if err != nil {
 		return reply{}, onTheWay(action, err)

@@ -136,8 +136,8 @@ func (v *village) Dispatch(ctx context.Context, w ports.Work) (ports.WorkAnswer,
 		action = v.actions[w.Beacon][w.Capability+":"+w.Action]
 	}
 	v.mu.Unlock()
-	if b == nil || !b.Online {
-		return ports.WorkAnswer{}, ports.Errorf(ports.Unavailable, "village", "the beacon is not connected")
+	if b == nil || !b.Online || w.Session != 0 && w.Session != b.Session {
+		return ports.WorkAnswer{}, ports.Errorf(ports.Unavailable, "village", "the beacon is not connected, or anew")
 	}
 	do := func(settings json.RawMessage) (ports.WorkAnswer, error) {
 		if action.Do == nil {

@@ -354,6 +354,30 @@ func TestLiveWritesGoBeforeCatchingUp(t *testing.T) {
 	}
 }
 
+// Another program may have its Name by the time that a work goes out.
+func TestWhatIsMeantForOneSessionGoesToNoLaterOne(t *testing.T) {
+	t.Parallel()
+	v, p, b := settle(t)
+	put(t, b, item("w", 1, ""))
+	other := stock.NewPersistence()
+	v.failing("QP_UpsertWorkItem", 1, func(w ports.Work, do act) (ports.WorkAnswer, error) {
+		v.join("archive", other)
+		return do(w.Settings)
+	})
+	_, err := b.Put(within(t), ports.Batch{Family: ports.Queue, Rows: []ports.Row{item("w", 2, `,"N":1`), event("w", "e", "")}})
+	if ports.CodeOf(err) != ports.Unavailable {
+		t.Errorf("got %v, want unavailable", err)
+	}
+	if n := len(p.Holds().Items) + len(other.Holds().Items) + len(other.Holds().Events); n != 1 {
+		t.Errorf("%d records are in both stores, want the one item of the first", n)
+	}
+	for _, w := range v.works {
+		if w.Session == 0 {
+			t.Errorf("%s is meant for any session", w.Action)
+		}
+	}
+}
+
 func TestQueueRecordsThatAreThereCannotBeRemovedAndManifestsCan(t *testing.T) {
 	t.Parallel()
 	_, p, b := settle(t)
