@@ -70,7 +70,7 @@ func TestAFloodIsTakenAsItCanBe(t *testing.T) {
 	c := newSlowCore()
 	hub, url := ultravisor(t, stock.HubConfig{BridgeTimeout: time.Minute})
 	m := joinedMember(t, url, c, func(c *MemberConfig) {
-		c.Limits.Works, c.Timing.Answer, c.Timing.Quiet = 4, 20*time.Second, 100*time.Millisecond
+		c.Limits.Works, c.Timing.Answer, c.Timing.Quiet = 4, 20*time.Second, time.Second
 	})
 	hub.Hold(m.name)
 	for range 50 {
@@ -78,6 +78,8 @@ func TestAFloodIsTakenAsItCanBe(t *testing.T) {
 	}
 	hub.Release(m.name, nil)
 	awaitMember(t, m, "all hands full", func(s MemberStatus) bool { return s.InHand == 4 })
+	full := time.Now()
+	eventually(t, "more time than a hub may be silent", func() bool { return time.Since(full) > 1200*time.Millisecond })
 	if n := len(c.begun()); n > 5 {
 		t.Errorf("%d calls were begun while four may be in hand", n)
 	}

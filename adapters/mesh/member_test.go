@@ -112,7 +112,7 @@ func (j jsonText) MarshalJSON() ([]byte, error) { return []byte(j), nil }
 // The three times that a store is flushed change nothing: no item more, no event twice, no full manifest hollow.
 func TestAStoreFlushedThreeTimesIsThereOnce(t *testing.T) {
 	t.Parallel()
-	items := 500
+	items := 200
 	if whole() {
 		items = 5000
 	}
