@@ -156,7 +156,7 @@ func TestHostsThatWriteTheSameKeysLoseNothingAndNeverDeadlock(t *testing.T) {
 // answers to what it has sent.
 func lives(t *testing.T, dsn, id string, journal []ports.Entry, to int, foreign *atomic.Int64) {
 	const size, flight = 60, 4
-	b := openStore(t, dsn)
+	b := openStore(t, dsn, `"timeout":"30s",`) // a busy machine makes the others wait
 	standing, err := b.Stand(t.Context(), id)
 	if err != nil {
 		t.Error(err)
