@@ -17,7 +17,7 @@ func TestTheContractIsKeptInEveryManner(t *testing.T) {
 			t.Parallel()
 			places := &places{t: t, options: o, of: map[string]*stock.Mesh{}}
 			s := conformance.InProcess(func() ports.Backend { return New(places.mesh) })
-			s.Patience, s.Options = 30*time.Second, []byte(`{"timeout":"20s"}`)
+			s.Patience, s.Options = time.Minute, []byte(`{"timeout":"1m"}`)
 			conformance.Run(t, s)
 		})
 	}

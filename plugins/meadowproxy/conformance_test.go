@@ -37,7 +37,7 @@ func TestThePluginKeepsTheContractThroughItsProcess(t *testing.T) {
 			t.Parallel()
 			places := &places{t: t, manner: manner, of: map[string]ports.MeshAccess{}}
 			conformance.Run(t, conformance.Subject{ // all cases at once take their time on a busy machine
-				Patience: 40 * time.Second, Options: []byte(`{"timeout":"30s"}`),
+				Patience: time.Minute, Options: []byte(`{"timeout":"1m"}`),
 				Open: func(ctx context.Context, c ports.Configuration) (ports.Backend, error) {
 					var err error
 					if c.Mesh, err = places.mesh(c.DataDir); err != nil {
