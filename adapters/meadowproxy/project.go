@@ -97,7 +97,7 @@ func (w *way) project(l *layout, row *ports.Row) (*sent, error) {
 		return nil, err
 	}
 	s := &sent{members: make([]byte, 0, quotedSize(row.Body)+1024)}
-	first := firstOf(row, r)
+	first := row.FirstOf(r)
 	columns := r.Project(first)
 	for at := range l.table.Members {
 		c := &l.table.Members[at]
@@ -213,46 +213,17 @@ func (w *way) body(l *layout, row *ports.Row, s *sent, form string, id int64) (b
 	return body, parts
 }
 
-// identify gives a record the member that tells it from others of its key, where the caller left it to the row.
+// identify gives a record the member that tells it from others of its key, and says when the two do not agree.
 func identify(l *layout, row *ports.Row, r *ports.Record) error {
 	if at := l.table.Member(l.table.Key); r.Cols[at] != nil {
 		if v, _ := l.table.Members[at].Project(r.Cols[at]); v != row.Key {
 			return ports.InField(ports.Invalid, l.table.Key, "is not the key of the row that has the record")
 		}
 	}
-	var name string
-	var want any
-	var text []byte
-	switch row.Kind {
-	case ports.KindEvent:
-		name, want, text = "EventGUID", row.GUID, ports.AppendQuoted(nil, row.GUID)
-	case ports.KindAttempt:
-		name, want, text = "AttemptNumber", row.Number, strconv.AppendInt(nil, row.Number, 10)
-	default:
-		return nil
-	}
 	if _, exact := numberColumn.integer(engineMySQL, row.Number); row.Kind == ports.KindAttempt && !exact {
-		return &ports.Error{Code: ports.TooLarge, Field: name, Message: "is too large a number for the databases behind databeacons", Limit: math.MaxInt32, Size: row.Number}
+		return &ports.Error{Code: ports.TooLarge, Field: "AttemptNumber", Message: "is too large a number for the databases behind databeacons", Limit: math.MaxInt32, Size: row.Number}
 	}
-	given := r.Get(name)
-	if given == nil {
-		r.Set(name, text)
-	} else if v, _ := l.table.Members[l.table.Member(name)].Project(given); v != want {
-		return ports.InField(ports.Invalid, name, "is not that of the row that has the record")
-	}
-	return nil
-}
-
-// firstOf is what a row's first write fixed, as far as its kind has it.
-func firstOf(row *ports.Row, r *ports.Record) ports.First {
-	first := row.First
-	if row.Kind != ports.KindItem {
-		first.EnqueuedKey = ""
-	}
-	if row.Kind != ports.KindEvent || r.Get("EmittedAt") != nil {
-		first.EmittedAt = ""
-	}
-	return first
+	return row.Identify(r)
 }
 
 // stampOf is the value of one of our columns.

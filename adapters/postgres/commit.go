@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/line"
 	"holdfast/ports"
 )
 
@@ -17,12 +18,8 @@ func (b *Backend) Commit(ctx context.Context, batch ports.CommitBatch) (ports.Pe
 	if err != nil {
 		return nil, err
 	}
-	p := &pending{batch: batch}
-	p.job = &job{batch: p}
-	for i := range batch.Entries {
-		p.job.cost += batch.Entries[i].Cost()
-	}
-	if err := w.queue.add(ctx, p.job, false); err != nil {
+	p, err := w.queue.Submit(ctx, batch)
+	if err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -30,7 +27,7 @@ func (b *Backend) Commit(ctx context.Context, batch ports.CommitBatch) (ports.Pe
 
 // commit commits batches as one transaction. Where that fails each is tried alone, so that only the guilty one fails;
 // batches behind it then miss their predecessor, and Conflict tells them so.
-func (w *writer) commit(group []*job) {
+func (w *writer) commit(group []*line.Job) {
 	err := w.commitTogether(group)
 	if err == nil || len(group) == 1 || !ports.CodeOf(err).Permanent() {
 		for _, j := range group {
@@ -39,15 +36,15 @@ func (w *writer) commit(group []*job) {
 		return
 	}
 	for _, j := range group {
-		w.finishBatch(j, w.commitTogether([]*job{j}))
+		w.finishBatch(j, w.commitTogether([]*line.Job{j}))
 	}
 }
 
-func (w *writer) finishBatch(j *job, err error) {
+func (w *writer) finishBatch(j *line.Job, err error) {
 	if err == nil {
-		err = j.batch.refused
+		err = j.Batch.Refused
 	}
-	w.queue.finish(j, err)
+	w.queue.Finish(j, err)
 }
 
 // errAlone says that a transaction must begin anew, with others shut out.
@@ -55,10 +52,10 @@ var errAlone = errors.New("early writes are kept with other transactions shut ou
 
 const opCommit = "postgres: commit"
 
-func (w *writer) commitTogether(group []*job) error {
+func (w *writer) commitTogether(group []*line.Job) error {
 	cost := int64(0)
 	for _, j := range group {
-		cost += j.cost
+		cost += j.Cost
 	}
 	defer func() { w.alone = false }()
 	return w.transact(opCommit, cost, func(t *turn) error {
@@ -74,17 +71,17 @@ func (w *writer) commitTogether(group []*job) error {
 	})
 }
 
-func (w *writer) commitOnce(t *turn, group []*job) error {
+func (w *writer) commitOnce(t *turn, group []*line.Job) error {
 	if w.rules.HostID == "" {
 		for _, j := range group {
-			j.batch.refused = ports.Errorf(ports.Unavailable, opCommit, "no host has opened the store")
+			j.Batch.Refused = ports.Errorf(ports.Unavailable, opCommit, "no host has opened the store")
 		}
 		return nil
 	}
 	w.fold.begin(t)
 	for _, j := range group {
-		for i := range j.batch.batch.Entries {
-			w.fold.want(&j.batch.batch.Entries[i])
+		for i := range j.Batch.Batch.Entries {
+			w.fold.want(&j.Batch.Batch.Entries[i])
 		}
 	}
 	marks, err := w.fence(t)
@@ -94,13 +91,13 @@ func (w *writer) commitOnce(t *turn, group []*job) error {
 	odd := map[ports.Family][]ports.Decision{}
 	moved := map[ports.Family]bool{}
 	for _, j := range group {
-		p := j.batch
-		p.decisions, p.refused = nil, nil
+		p := j.Batch
+		p.Decisions, p.Refused = nil, nil
 		took, err := w.apply(p, marks, odd)
 		if err != nil {
 			return err
 		}
-		moved[p.batch.Family] = moved[p.batch.Family] || took
+		moved[p.Batch.Family] = moved[p.Batch.Family] || took
 	}
 	var keys, values []string
 	next := map[ports.Family]int{}
@@ -202,11 +199,11 @@ func (w *writer) recall(t *turn, nonce string) (*ownHost, error) {
 }
 
 // apply decides a batch's entries and moves the mark; took says whether it did. A batch that does not fit changes nothing.
-func (w *writer) apply(p *pending, marks map[ports.Family]ports.Mark, odd map[ports.Family][]ports.Decision) (took bool, err error) {
-	b := &p.batch
+func (w *writer) apply(p *line.Pending, marks map[ports.Family]ports.Mark, odd map[ports.Family][]ports.Decision) (took bool, err error) {
+	b := &p.Batch
 	twin, refused := w.check(b, marks[b.Family].Seq)
 	if refused != nil {
-		p.refused = refused
+		p.Refused = refused
 		return false, nil
 	}
 	if twin {
@@ -216,16 +213,16 @@ func (w *writer) apply(p *pending, marks map[ports.Family]ports.Mark, odd map[po
 				decisions[i] = d
 			}
 		}
-		p.decisions = decisions
+		p.Decisions = decisions
 		return false, nil
 	}
-	p.decisions = make([]ports.Decision, 0, len(b.Entries))
+	p.Decisions = make([]ports.Decision, 0, len(b.Entries))
 	for i := range b.Entries {
 		d, err := w.fold.decide(&b.Entries[i], w.rules)
 		if err != nil {
 			return false, err
 		}
-		p.decisions = append(p.decisions, d)
+		p.Decisions = append(p.Decisions, d)
 		if told := lasting(d); !told.Plain() {
 			odd[b.Family] = append(odd[b.Family], told)
 		}

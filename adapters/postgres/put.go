@@ -2,10 +2,10 @@ package postgres
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/line"
 	"holdfast/ports"
 )
 
@@ -23,13 +23,13 @@ func (b *Backend) Put(ctx context.Context, batch ports.Batch) (ports.Applied, er
 		cost += int64(len(batch.Rows[i].Body) + rowOverhead)
 	}
 	p := &putting{w: w, batch: &batch}
-	j := &job{cost: cost, run: func() error { return p.run(cost) }}
-	if err := w.queue.add(ctx, j, false); err != nil {
+	j := &line.Job{Cost: cost, Run: func() error { return p.run(cost) }}
+	if err := w.queue.Add(ctx, j, false); err != nil {
 		return ports.Applied{}, err
 	}
 	select {
-	case <-j.done:
-		return ports.Applied{Done: p.done}, j.err
+	case <-j.Done():
+		return ports.Applied{Done: p.done}, j.Err
 	case <-ctx.Done():
 		return ports.Applied{}, ctx.Err() // the transaction may still come
 	}
@@ -199,59 +199,18 @@ func (f *fold) replace(row *ports.Row) (refused, err error) {
 	if problem != nil {
 		return problem, nil
 	}
-	if problem := identify(row, record); problem != nil {
+	if problem := row.Identify(record); problem != nil {
 		return problem, nil
 	}
 	if gone {
 		f.graves[g] = nil
 	}
-	next := &ports.Held{Record: record, First: firstOf(row, record), Change: row.Change}
+	next := &ports.Held{Record: record, First: row.FirstOf(record), Change: row.Change}
 	if r.next != nil && same(r.next, next) {
 		return nil, nil
 	}
 	f.set(r, row.Key, next)
 	return nil, nil
-}
-
-// identify gives a record the member that tells it from others of its key, where the caller left it to the row. The column of
-// that member is how the record is found again, so the two must agree.
-func identify(row *ports.Row, record *ports.Record) error {
-	var name string
-	var want any
-	var text []byte
-	switch row.Kind {
-	case ports.KindEvent:
-		name, want, text = "EventGUID", row.GUID, ports.AppendQuoted(nil, row.GUID)
-	case ports.KindAttempt:
-		name, want, text = "AttemptNumber", row.Number, strconv.AppendInt(nil, row.Number, 10)
-	default:
-		return nil
-	}
-	given := record.Get(name)
-	if given == nil {
-		record.Set(name, text)
-		return nil
-	}
-	if v, _ := record.Table.Members[record.Table.Member(name)].Project(given); v != want {
-		return ports.InField(ports.Invalid, name, "is not that of the row that has the record")
-	}
-	return nil
-}
-
-// firstOf is what a row's first write fixed, as far as its kind has it, so that reading gives back what was put.
-func firstOf(row *ports.Row, record *ports.Record) ports.First {
-	first := row.First
-	if row.Kind != ports.KindItem {
-		first.EnqueuedKey = ""
-	}
-	if row.Kind != ports.KindEvent {
-		first.EmittedAt = ""
-		return first
-	}
-	if record.Get("EmittedAt") != nil {
-		first.EmittedAt = ""
-	}
-	return first
 }
 
 func same(a, b *ports.Held) bool {

@@ -215,7 +215,7 @@ func (b *Backend) Drain(ctx context.Context) error {
 		return nil
 	}
 	err := w.do(ctx, false, func() error { return nil })
-	w.queue.close(errDrained, false)
+	w.queue.Close(errDrained, false)
 	return err
 }
 

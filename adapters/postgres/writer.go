@@ -8,13 +8,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/line"
 	"holdfast/ports"
 )
 
 // writer does everything that changes records, in one goroutine, over one connection at a time.
 type writer struct {
 	base  *database
-	queue *queue
+	queue *line.Queue
 	done  chan struct{} // closed when the goroutine has ended
 	ctx   context.Context
 	quit  context.CancelFunc
@@ -35,7 +36,7 @@ type ownHost struct {
 }
 
 func startWriter(d *database) *writer {
-	w := &writer{base: d, queue: newQueue(), done: make(chan struct{}), graves: maxGraves, buried: map[ports.Family]int64{}}
+	w := &writer{base: d, queue: line.New(), done: make(chan struct{}), graves: maxGraves, buried: map[ports.Family]int64{}}
 	w.ctx, w.quit = context.WithCancel(context.Background())
 	w.fold = newFold(w)
 	go w.loop()
@@ -44,7 +45,7 @@ func startWriter(d *database) *writer {
 
 // stop ends the goroutine; the transaction in hand is broken off. What is in line fails.
 func (w *writer) stop(reason error) {
-	w.queue.close(reason, true)
+	w.queue.Close(reason, true)
 	w.quit()
 	<-w.done
 }
@@ -52,18 +53,18 @@ func (w *writer) stop(reason error) {
 func (w *writer) loop() {
 	defer close(w.done)
 	for {
-		group := w.queue.take()
+		group := w.queue.Take()
 		if group == nil {
 			return
 		}
 		cost := int64(0)
 		for _, j := range group {
-			cost += j.cost
+			cost += j.Cost
 		}
-		if group[0].batch != nil {
+		if group[0].Batch != nil {
 			w.commit(group)
 		} else {
-			w.queue.finish(group[0], group[0].run())
+			w.queue.Finish(group[0], group[0].Run())
 		}
 		w.letGo(cost)
 	}
@@ -83,11 +84,11 @@ func (w *writer) letGo(cost int64) {
 // do runs a function in the writer's goroutine and waits for it; urgent lets it go before what is in line. When ctx ends
 // the function may still run.
 func (w *writer) do(ctx context.Context, urgent bool, run func() error) error {
-	j := &job{run: run}
-	if err := w.queue.add(ctx, j, urgent); err != nil {
+	j := &line.Job{Run: run}
+	if err := w.queue.Add(ctx, j, urgent); err != nil {
 		return err
 	}
-	return j.await(ctx)
+	return j.Await(ctx)
 }
 
 // turn is one transaction of the writer.

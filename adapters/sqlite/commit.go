@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"holdfast/adapters/line"
 	"holdfast/ports"
 )
 
@@ -13,12 +14,8 @@ func (s *Store) Commit(ctx context.Context, b ports.CommitBatch) (ports.Pending,
 	if err != nil {
 		return nil, err
 	}
-	p := &pending{batch: b}
-	p.job = &job{batch: p}
-	for i := range b.Entries {
-		p.job.cost += b.Entries[i].Cost()
-	}
-	if err := w.queue.add(ctx, p.job, false); err != nil {
+	p, err := w.queue.Submit(ctx, b)
+	if err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -26,7 +23,7 @@ func (s *Store) Commit(ctx context.Context, b ports.CommitBatch) (ports.Pending,
 
 // commit commits batches as one transaction. Where that fails each is tried alone, so that only the guilty one fails;
 // batches behind it then miss their predecessor, and Conflict tells them so.
-func (w *writer) commit(group []*job) {
+func (w *writer) commit(group []*line.Job) {
 	err := w.commitTogether(group)
 	if err == nil || len(group) == 1 || ports.CodeOf(err) == ports.Unavailable {
 		for _, j := range group {
@@ -35,22 +32,22 @@ func (w *writer) commit(group []*job) {
 		return
 	}
 	for _, j := range group {
-		w.finishBatch(j, w.commitTogether([]*job{j}))
+		w.finishBatch(j, w.commitTogether([]*line.Job{j}))
 	}
 }
 
-func (w *writer) finishBatch(j *job, err error) {
+func (w *writer) finishBatch(j *line.Job, err error) {
 	if err == nil {
-		err = j.batch.refused
+		err = j.Batch.Refused
 	}
-	w.queue.finish(j, err)
+	w.queue.Finish(j, err)
 }
 
-func (w *writer) commitTogether(group []*job) error {
+func (w *writer) commitTogether(group []*line.Job) error {
 	const op = "sqlite: commit"
 	cost := int64(0)
 	for _, j := range group {
-		cost += j.cost
+		cost += j.Cost
 	}
 	if err := w.roomFor(op, cost); err != nil {
 		return err
@@ -60,13 +57,13 @@ func (w *writer) commitTogether(group []*job) error {
 		odd := map[ports.Family][]ports.Decision{}
 		moved := map[ports.Family]bool{}
 		for _, j := range group {
-			p := j.batch
-			p.decisions, p.refused = nil, nil
+			p := j.Batch
+			p.Decisions, p.Refused = nil, nil
 			took, err := w.apply(p, odd)
 			if err != nil {
 				return err
 			}
-			moved[p.batch.Family] = moved[p.batch.Family] || took
+			moved[p.Batch.Family] = moved[p.Batch.Family] || took
 		}
 		for f := range moved {
 			if !moved[f] {
@@ -84,11 +81,11 @@ func (w *writer) commitTogether(group []*job) error {
 }
 
 // apply decides a batch's entries and moves the mark; took says whether it did. A batch that does not fit changes nothing.
-func (w *writer) apply(p *pending, odd map[ports.Family][]ports.Decision) (took bool, err error) {
-	b := &p.batch
+func (w *writer) apply(p *line.Pending, odd map[ports.Family][]ports.Decision) (took bool, err error) {
+	b := &p.Batch
 	twin, refused := w.check(b)
 	if refused != nil {
-		p.refused = refused
+		p.Refused = refused
 		return false, nil
 	}
 	if twin {
@@ -98,16 +95,16 @@ func (w *writer) apply(p *pending, odd map[ports.Family][]ports.Decision) (took 
 				decisions[i] = d
 			}
 		}
-		p.decisions = decisions
+		p.Decisions = decisions
 		return false, nil
 	}
-	p.decisions = make([]ports.Decision, 0, len(b.Entries))
+	p.Decisions = make([]ports.Decision, 0, len(b.Entries))
 	for i := range b.Entries {
 		d, err := w.fold.decide(&b.Entries[i], w.rules)
 		if err != nil {
 			return false, err
 		}
-		p.decisions = append(p.decisions, d)
+		p.Decisions = append(p.Decisions, d)
 		if told := lasting(d); !told.Plain() {
 			odd[b.Family] = append(odd[b.Family], told)
 		}

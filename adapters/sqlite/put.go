@@ -2,8 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"strconv"
 
+	"holdfast/adapters/line"
 	"holdfast/ports"
 )
 
@@ -20,7 +20,7 @@ func (s *Store) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 		cost += int64(len(b.Rows[i].Body) + rowOverhead)
 	}
 	var done int
-	j := &job{cost: cost, run: func() error {
+	j := &line.Job{Cost: cost, Run: func() error {
 		var refused, elsewhere error
 		if err := w.roomFor(op, cost); err != nil {
 			return err
@@ -54,12 +54,12 @@ func (s *Store) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 		done = n
 		return refused
 	}}
-	if err := w.queue.add(ctx, j, false); err != nil {
+	if err := w.queue.Add(ctx, j, false); err != nil {
 		return ports.Applied{}, err
 	}
 	select {
-	case <-j.done:
-		return ports.Applied{Done: done}, j.err
+	case <-j.Done():
+		return ports.Applied{Done: done}, j.Err
 	case <-ctx.Done():
 		return ports.Applied{}, ctx.Err() // the transaction may still come
 	}
@@ -106,13 +106,13 @@ func (f *fold) replace(row *ports.Row) (refused, err error) {
 	if problem != nil {
 		return problem, nil
 	}
-	if problem := identify(row, record); problem != nil {
+	if problem := row.Identify(record); problem != nil {
 		return problem, nil
 	}
 	if gone {
 		f.graves[g] = nil
 	}
-	next := &ports.Held{Record: record, First: firstOf(row, record), Change: row.Change}
+	next := &ports.Held{Record: record, First: row.FirstOf(record), Change: row.Change}
 	if r.next != nil && same(r.next, next) {
 		return nil, nil
 	}
@@ -122,47 +122,6 @@ func (f *fold) replace(row *ports.Row) (refused, err error) {
 
 // buried says whether records of a kind leave tombstones: those that are removed by their own key.
 func buried(k ports.Kind) bool { return k == ports.KindItem || k == ports.KindManifest }
-
-// identify gives a record the member that tells it from others of its key, where the caller left it to the row. The column of
-// that member is how the record is found again, so the two must agree.
-func identify(row *ports.Row, record *ports.Record) error {
-	var name string
-	var want any
-	var text []byte
-	switch row.Kind {
-	case ports.KindEvent:
-		name, want, text = "EventGUID", row.GUID, ports.AppendQuoted(nil, row.GUID)
-	case ports.KindAttempt:
-		name, want, text = "AttemptNumber", row.Number, strconv.AppendInt(nil, row.Number, 10)
-	default:
-		return nil
-	}
-	given := record.Get(name)
-	if given == nil {
-		record.Set(name, text)
-		return nil
-	}
-	if v, _ := record.Table.Members[record.Table.Member(name)].Project(given); v != want {
-		return ports.InField(ports.Invalid, name, "is not that of the row that has the record")
-	}
-	return nil
-}
-
-// firstOf is what a row's first write fixed, as far as its kind has it, so that reading gives back what was put.
-func firstOf(row *ports.Row, record *ports.Record) ports.First {
-	first := row.First
-	if row.Kind != ports.KindItem {
-		first.EnqueuedKey = ""
-	}
-	if row.Kind != ports.KindEvent {
-		first.EmittedAt = ""
-		return first
-	}
-	if record.Get("EmittedAt") != nil {
-		first.EmittedAt = ""
-	}
-	return first
-}
 
 func same(a, b *ports.Held) bool {
 	if a.First != b.First || a.Change != b.Change || !a.Record.Same(b.Record) {

@@ -169,7 +169,7 @@ func (s *Store) Drain(ctx context.Context) error {
 	err := w.do(ctx, false, func() error {
 		return fault("sqlite: drain", w.file.path, w.checkpoint("TRUNCATE", time.Second))
 	})
-	w.queue.close(errDrained, false)
+	w.queue.Close(errDrained, false)
 	return err
 }
 

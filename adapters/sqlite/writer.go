@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast/adapters/line"
 	"holdfast/ports"
 )
 
@@ -14,7 +15,7 @@ import (
 type writer struct {
 	file  *file
 	conf  settings
-	queue *queue
+	queue *line.Queue
 	done  chan struct{} // closed when the goroutine has ended
 
 	link    *link  // nil: was given up after a fault; the next transaction dials again
@@ -40,7 +41,7 @@ const cacheBytes = 32 << 20
 
 func startWriter(f *file, l *link, s settings) *writer {
 	w := &writer{
-		file: f, link: l, conf: s, queue: newQueue(), done: make(chan struct{}),
+		file: f, link: l, conf: s, queue: line.New(), done: make(chan struct{}),
 		cache: newCache(cacheBytes), walNext: walLimit, graves: maxGraves,
 	}
 	w.fold = newFold(w)
@@ -50,7 +51,7 @@ func startWriter(f *file, l *link, s settings) *writer {
 
 // stop ends the goroutine after the transaction in hand and gives the connection back. What is in line fails.
 func (w *writer) stop(reason error) error {
-	w.queue.close(reason, true)
+	w.queue.Close(reason, true)
 	<-w.done
 	if w.link == nil {
 		return nil
@@ -61,14 +62,14 @@ func (w *writer) stop(reason error) error {
 func (w *writer) loop() {
 	defer close(w.done)
 	for {
-		group := w.queue.take()
+		group := w.queue.Take()
 		if group == nil {
 			return
 		}
-		if group[0].batch != nil {
+		if group[0].Batch != nil {
 			w.commit(group)
 		} else {
-			w.queue.finish(group[0], group[0].run())
+			w.queue.Finish(group[0], group[0].Run())
 		}
 		w.tidy()
 	}
@@ -77,11 +78,11 @@ func (w *writer) loop() {
 // do runs a function in the writer's goroutine and waits for it; urgent lets it go before what is in line. When ctx ends
 // the function may still run.
 func (w *writer) do(ctx context.Context, urgent bool, run func() error) error {
-	j := &job{run: run}
-	if err := w.queue.add(ctx, j, urgent); err != nil {
+	j := &line.Job{Run: run}
+	if err := w.queue.Add(ctx, j, urgent); err != nil {
 		return err
 	}
-	return j.await(ctx)
+	return j.Await(ctx)
 }
 
 // transact runs fn in a write transaction, and then what shall follow its commit (nil for nothing). After a failure nothing

@@ -31,6 +31,8 @@ var rules = []rule{
 	{"adapters/process", []string{"adapters/process", "ports", "adapters/wire"}, "process is a driven adapter that speaks the wire"},
 	{"adapters/httpapi", []string{"adapters/httpapi", "core", "ports"}, "httpapi is a driving adapter"},
 	{"adapters/mesh", []string{"adapters/mesh", "core", "ports"}, "mesh is a driving and a driven adapter"},
+	{"adapters/sqlite", []string{"adapters/sqlite", "adapters/line", "ports"}, "a store that decides shares the line in front of its writer with the others"},
+	{"adapters/postgres", []string{"adapters/postgres", "adapters/line", "ports"}, "a store that decides shares the line in front of its writer with the others"},
 	{"adapters/*", []string{"adapters/SELF", "ports"}, "a driven adapter knows only ports"},
 	{"plugins/proto", []string{"plugins/proto"}, "the protocol stands for itself"},
 	{"plugins/sdk", []string{"plugins/sdk", "ports", "adapters/wire", "plugins/proto"}, "the SDK is what authors outside of this module get"},

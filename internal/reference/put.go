@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 
 	"holdfast/ports"
 )
@@ -45,48 +44,11 @@ func (h *half) put(row *ports.Row) error {
 	if err != nil {
 		return err
 	}
-	if err := identify(row, record); err != nil {
+	if err := row.Identify(record); err != nil {
 		return err
 	}
-	h.set(at, &held{Held: ports.Held{Record: record, First: firstOf(row, record), Change: row.Change}, key: row.Key})
+	h.set(at, &held{Held: ports.Held{Record: record, First: row.FirstOf(record), Change: row.Change}, key: row.Key})
 	return nil
-}
-
-// identify gives a record the member that tells it from others of its key, where it has none.
-func identify(row *ports.Row, record *ports.Record) error {
-	var name string
-	var text []byte
-	switch row.Kind {
-	case ports.KindEvent:
-		name, text = "EventGUID", ports.AppendQuoted(nil, row.GUID)
-	case ports.KindAttempt:
-		name, text = "AttemptNumber", strconv.AppendInt(nil, row.Number, 10)
-	default:
-		return nil
-	}
-	given := record.Get(name)
-	if given == nil {
-		record.Set(name, text)
-		return nil
-	}
-	column := &record.Table.Members[record.Table.Member(name)]
-	theirs, _ := column.Project(given)
-	if ours, _ := column.Project(text); theirs != ours {
-		return ports.InField(ports.Invalid, name, "is not that of the row that has the record")
-	}
-	return nil
-}
-
-// firstOf is what a row's first write fixed, as far as its kind has it.
-func firstOf(row *ports.Row, record *ports.Record) ports.First {
-	first := row.First
-	if row.Kind != ports.KindItem {
-		first.EnqueuedKey = ""
-	}
-	if row.Kind != ports.KindEvent || record.Get("EmittedAt") != nil {
-		first.EmittedAt = ""
-	}
-	return first
 }
 
 // Position says how far the store is: as the last Put said, or for a local store as its marks say.
