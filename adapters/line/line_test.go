@@ -11,7 +11,7 @@ import (
 func batch(entries int, size int) ports.CommitBatch {
 	b := ports.CommitBatch{Entries: make([]ports.Entry, entries)}
 	for i := range b.Entries {
-		b.Entries[i].Body = make([]byte, size)
+		b.Entries[i].Record = make([]byte, size)
 	}
 	return b
 }
