@@ -154,7 +154,7 @@ func (b *binder) handOut() {
 func newHold(is *binding) *hold {
 	w, over := is.way, make(chan struct{})
 	return &hold{bound: is, over: over, way: &way{
-		mesh: fence{Mesh: w.mesh, session: is.session, over: over}, beacon: w.beacon, engine: w.engine, bases: w.bases, columns: w.columns,
+		mesh: fence{Mesh: w.mesh, session: is.session, over: over}, beacon: w.beacon, connection: w.connection, engine: w.engine, bases: w.bases, columns: w.columns,
 		slots: w.slots, timeout: w.timeout, known: w.known,
 	}}
 }

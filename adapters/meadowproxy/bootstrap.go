@@ -35,7 +35,7 @@ type outfit struct {
 // fit bootstraps a seat.
 func fit(ctx context.Context, mesh ports.Mesh, s seat, slots int, timeout time.Duration) (*binding, error) {
 	o := &outfit{seat: s, way: &way{
-		mesh: fence{Mesh: mesh, session: s.session}, beacon: s.beacon, slots: slots, timeout: stepTime, known: newKnown(),
+		mesh: fence{Mesh: mesh, session: s.session}, beacon: s.beacon, connection: s.connection, slots: slots, timeout: stepTime, known: newKnown(),
 		bases: map[string]string{}, columns: map[string]map[string]column{},
 	}}
 	for _, step := range []func(context.Context) error{o.schema, o.introspect, o.permit, o.endpoints} {

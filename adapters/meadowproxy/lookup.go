@@ -65,6 +65,11 @@ func (w *way) seen(l *layout) []string {
 	return columns
 }
 
+// isLike is is for what a write answers: nobody can read that again, and there is no other row that it could show.
+func (t *target) isLike(s *shown) bool {
+	return t.is(s) || alike(s.key, t.row.Key) && alike(s.guid, t.row.GUID) && (t.layout.number == "" || s.number == t.row.Number)
+}
+
 // lookup finds the identities of targets of one table, the deleted ones too.
 func (w *way) lookup(ctx context.Context, class ports.WorkClass, targets []*target) error {
 	var listed []*target

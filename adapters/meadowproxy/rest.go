@@ -77,7 +77,7 @@ func (w *way) rows(ctx context.Context, a *ask) ([]*shown, error) {
 		f, m := r.readFault()
 		return nil, f.err(opRead, m)
 	}
-	return a.layout.readRows(r.body)
+	return w.mended(ctx, a, r.body)
 }
 
 // fits says whether an answer of shortened rows has the columns that were asked for.

@@ -131,7 +131,7 @@ func (p part) shownIn(item []byte) bool {
 		return false
 	}
 	_, refused := refusedItem(s)
-	return !refused && s.id > 0 && s.key == p.key && s.column(partValue) == p.text
+	return !refused && s.id > 0 && s.key == p.key && alike(s.column(partValue), p.text)
 }
 
 func (w *way) keepOne(ctx context.Context, class ports.WorkClass, base string, p part, there *shown) error {

@@ -29,15 +29,16 @@ type column struct {
 
 // way is one connection of one beacon in one session, with its tables and endpoints made: where rows go. Everybody uses it at once.
 type way struct {
-	mesh    ports.Mesh
-	beacon  string                       // its Name; every work is addressed to it
-	engine  engine                       // what EnsureSchema said
-	bases   map[string]string            // the endpoint base by the name of the table: "/1.0/slug/UVManifest"
-	columns map[string]map[string]column // by table and name, as introspected: tables that others made are used within their widths
-	slots   int                          // works at a time
-	timeout time.Duration                // of one work; 0 is usualTimeout
-	known   *known                       // which row has which identity; newKnown
-	whole   atomic.Bool                  // the interface does not shorten rows
+	mesh       ports.Mesh
+	beacon     string // its Name; every work is addressed to it
+	connection int64
+	engine     engine                       // what EnsureSchema said
+	bases      map[string]string            // the endpoint base by the name of the table: "/1.0/slug/UVManifest"
+	columns    map[string]map[string]column // by table and name, as introspected: tables that others made are used within their widths
+	slots      int                          // works at a time
+	timeout    time.Duration                // of one work; 0 is usualTimeout
+	known      *known                       // which row has which identity; newKnown
+	whole      atomic.Bool                  // the interface does not shorten rows
 }
 
 // column gives a column of a table; ok is false for one that the table does not have.

@@ -122,7 +122,7 @@ func (p *putting) single(ctx context.Context, t *target) {
 
 // shows says whether an answer shows the record as it was sent.
 func (t *target) shows(s *shown) bool {
-	return s.id > 0 && (t.id == 0 || s.id == t.id) && t.is(s) && s.change == t.row.Change
+	return s.id > 0 && (t.id == 0 || s.id == t.id) && t.isLike(s) && s.change == t.row.Change
 }
 
 // mostFailures is how often a record may fail alone before its fault is its own.

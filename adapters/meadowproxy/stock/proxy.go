@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // headMax is what Node takes for a request line with its headers.
@@ -191,7 +192,38 @@ func (a answer) outputs(method string) map[string]any {
 	for _, m := range a.headers {
 		headers[m.name] = m.value.text()
 	}
-	return map[string]any{"Status": a.status, "Headers": headers, "Body": string(a.body)}
+	return map[string]any{"Status": a.status, "Headers": headers, "Body": glued(a.body)}
+}
+
+// pieceMax is how much of an answer the loopback gives at once, with the headers in the first piece.
+const pieceMax = 64 << 10
+
+const headersSize = 177
+
+// glued puts an answer together as the original does: each piece is read as a text of its own. Of a character on the border its first
+// bytes become one U+FFFD, and each of the others one more.
+func glued(body []byte) string {
+	var all strings.Builder
+	for border := pieceMax - headersSize; len(body) > 0; border = pieceMax {
+		piece := body[:min(border, len(body))]
+		body = body[len(piece):]
+		for len(piece) > 0 && !utf8.RuneStart(piece[0]) {
+			all.WriteRune(utf8.RuneError)
+			piece = piece[1:]
+		}
+		whole := len(piece)
+		for whole > 0 && !utf8.RuneStart(piece[whole-1]) {
+			whole--
+		}
+		if whole--; len(body) == 0 || whole < 0 || utf8.FullRune(piece[whole:]) {
+			whole = len(piece)
+		}
+		all.Write(piece[:whole])
+		if whole < len(piece) {
+			all.WriteRune(utf8.RuneError)
+		}
+	}
+	return all.String()
 }
 
 // done is an answer with a JSON body.
