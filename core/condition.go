@@ -18,6 +18,7 @@ const (
 	modeHung       mode = "hung"          // answers nothing at all
 	modeGivenUp    mode = "given-up"      // its process dies too often
 	modePreparing  mode = "preparing"     // makes its tables and endpoints, and takes nothing yet
+	modeObstructed mode = "obstructed"    // cannot make them, says why, and tries again by itself
 	modeOpening    mode = "bootstrapping" // the session asks for its position, and where to resume
 	modeCopying    mode = "copying"       // on its way to the local store's state
 	modeReady      mode = "ready"         // had everything, a moment ago
@@ -34,7 +35,7 @@ func (m mode) public() phase {
 		return opening
 	case modeCopying, modeReady, modeLagging:
 		return ready
-	case modeError:
+	case modeError, modeObstructed:
 		return needsOne
 	}
 	return waiting
@@ -48,7 +49,7 @@ func (m mode) takes() bool { return m == modeCopying || m == modeReady || m == m
 
 // ails says whether something is wrong.
 func (m mode) ails() bool {
-	return m == modeDown || m == modeHung || m == modeGivenUp || m == modeError
+	return m == modeDown || m == modeHung || m == modeGivenUp || m == modeError || m == modeObstructed
 }
 
 // Numbers of the machine.
@@ -186,7 +187,7 @@ func (c condition) hearGood(at time.Time) (condition, effects) {
 	c.good++
 	enough := false
 	switch c.mode {
-	case modeUnassigned, modeWaiting, modePreparing:
+	case modeUnassigned, modeWaiting, modePreparing, modeObstructed:
 		enough = true
 	case modeDown, modeHung, modeGivenUp:
 		enough = c.good >= goodToUp
@@ -208,7 +209,7 @@ func (c condition) miss(at time.Time) (condition, effects) {
 		c.heard = at // the next process gets its own time
 		return c.to(modeHung, at, "has answered nothing for "+silent.Round(time.Second).String(), ""), effects{end: true, restart: true}
 	}
-	if c.missed >= missesToDown && (c.mode.up() || c.mode == modePreparing) {
+	if c.missed >= missesToDown && (c.mode.up() || c.mode == modePreparing || c.mode == modeObstructed) {
 		return c.to(modeDown, at, "does not answer in time", ""), effects{end: true}
 	}
 	return c, effects{}
@@ -244,6 +245,8 @@ func (c condition) refused(e happening) condition {
 		return c.to(modeUnassigned, e.at, why.Message, "")
 	case why.Field == ports.FieldBootstrap:
 		return c.to(modePreparing, e.at, why.Message, "")
+	case why.Field == ports.FieldObstacle:
+		return c.to(modeObstructed, e.at, why.Message, "mend what it says; it is tried again by itself")
 	}
 	return c.to(modeDown, e.at, e.err.Error(), "")
 }

@@ -33,7 +33,7 @@ func (p *patient) able() (list []happening) {
 	list = []happening{
 		{kind: answered}, {kind: answered}, {kind: answered}, {kind: missed}, {kind: missed}, {kind: declined, err: errBusy},
 		{kind: declined, err: errRefused}, {kind: gone}, {kind: gone, detail: "another process"}, {kind: givenUp}, {kind: fellBehind}, {kind: poked},
-		{kind: declined, err: errNobody}, {kind: declined, err: errMakes}, {kind: assigned}, {kind: assigned, detail: "nothing is assigned"},
+		{kind: declined, err: errNobody}, {kind: declined, err: errMakes}, {kind: declined, err: errCannot}, {kind: assigned}, {kind: assigned, detail: "nothing is assigned"},
 	}
 	switch {
 	case p.running && p.ending:
@@ -41,7 +41,7 @@ func (p *patient) able() (list []happening) {
 	case p.running && !p.opened:
 		list = append(list, happening{kind: opened}, happening{kind: opened}, happening{kind: opened}, happening{kind: broke, err: errBusy}, happening{kind: needs, detail: "d", remedy: "r"})
 	case p.running:
-		list = append(list, happening{kind: caughtUp}, happening{kind: caughtUp}, happening{kind: stalled, err: errBusy}, happening{kind: broke, err: errDied}, happening{kind: broke, err: errRefused}, happening{kind: broke, err: errMakes}, happening{kind: needs, detail: "d", remedy: "r"})
+		list = append(list, happening{kind: caughtUp}, happening{kind: caughtUp}, happening{kind: stalled, err: errBusy}, happening{kind: broke, err: errDied}, happening{kind: broke, err: errRefused}, happening{kind: broke, err: errMakes}, happening{kind: broke, err: errCannot}, happening{kind: needs, detail: "d", remedy: "r"})
 	}
 	return list
 }
@@ -96,6 +96,8 @@ func (p *patient) suffers(e happening) string {
 		return "what is not assigned is not told as it is"
 	case e.kind == declined && (ports.AsError(e.err).Field == ports.FieldBootstrap) != (after.mode == modePreparing):
 		return "what makes its tables is not told as it is"
+	case e.kind == declined && (ports.AsError(e.err).Field == ports.FieldObstacle) != (after.mode == modeObstructed):
+		return "what cannot make its tables is not told as it is"
 	case e.kind == assigned && after.mode.up():
 		return "it is up, and nobody knows whose store it is"
 	case before.mode.up() && !after.mode.up() && p.running && !p.ending && !do.end:
@@ -133,9 +135,9 @@ func (p *patient) stands() string {
 		return "it takes changes without a session"
 	case p.mode == modeOpening && !p.running && !p.token:
 		return "it is to open, and nobody does it"
-	case p.mode == modeError && (p.detail == "" || p.remedy == ""):
+	case p.mode.public() == needsOne && (p.detail == "" || p.remedy == ""):
 		return "it needs a person and does not say what for"
-	case p.mode != modeError && p.remedy != "":
+	case p.mode.public() != needsOne && p.remedy != "":
 		return "it has a remedy and needs none"
 	}
 	return ""

@@ -13,7 +13,7 @@ import (
 
 var (
 	modes = []mode{
-		modeUnassigned, modeWaiting, modeDown, modeHung, modeGivenUp, modePreparing, modeOpening, modeCopying, modeReady, modeLagging, modeError,
+		modeUnassigned, modeWaiting, modeDown, modeHung, modeGivenUp, modePreparing, modeObstructed, modeOpening, modeCopying, modeReady, modeLagging, modeError,
 	}
 	noon       = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	errBusy    = ports.Errorf(ports.Unavailable, "store", "not now")
@@ -21,6 +21,7 @@ var (
 	errRefused = ports.Errorf(ports.Unimplemented, "store", "it has no such table")
 	errNobody  = ports.InField(ports.Unavailable, ports.FieldAssignment, "nothing is assigned")
 	errMakes   = ports.InField(ports.Unavailable, ports.FieldBootstrap, "makes its tables")
+	errCannot  = ports.InField(ports.Unavailable, ports.FieldObstacle, "cannot make its tables")
 	errDied    = ports.Errorf(ports.BackendGone, "store", "the process is gone")
 )
 
@@ -50,35 +51,37 @@ func TestEveryStateAndHappeningGivesTheStateAndEffectsOfTheTable(t *testing.T) {
 	passing, perm := errBusy, errRefused
 	for _, row := range []struct {
 		happening happening
-		want      string // for unassigned, waiting, down, hung, given-up, preparing, bootstrapping, copying, ready, lagging, error
+		want      string // for unassigned, waiting, down, hung, given-up, preparing, obstructed, bootstrapping, copying, ready, lagging, error
 	}{
-		{happening{kind: answered}, "bootstrapping begin, bootstrapping begin, =, =, =, bootstrapping begin, =, =, =, =, ="},
-		{happening{kind: declined, err: passing}, "down end, down end, = end, down end, down end, down end, down end, down end, down end, down end, down end"},
-		{happening{kind: declined, err: perm}, "error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
-		{happening{kind: declined, err: errNoWrite}, "error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
-		{happening{kind: declined, err: errNobody}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
-		{happening{kind: declined, err: errMakes}, "preparing end, preparing end, preparing end, preparing end, preparing end, = end, preparing end, preparing end, preparing end, preparing end, preparing end"},
-		{happening{kind: busy}, "=, =, =, =, =, =, =, =, =, =, ="},
-		{happening{kind: missed}, "=, =, =, =, =, =, =, =, =, =, ="},
-		{happening{kind: gone}, "down end, down end, = end, down end, down end, down end, down end, down end, down end, down end, = end"},
-		{happening{kind: gone, detail: "another process"}, "down end, down end, = end, down end, down end, down end, down end, down end, down end, down end, down end"},
-		{happening{kind: givenUp}, "given-up end, given-up end, given-up end, given-up end, = end, given-up end, given-up end, given-up end, given-up end, given-up end, given-up end"},
-		{happening{kind: opened}, "=, =, =, =, =, =, copying, =, =, =, ="},
-		{happening{kind: caughtUp}, "=, =, =, =, =, =, =, ready, =, ready, ="},
-		{happening{kind: fellBehind}, "=, =, =, =, =, =, =, =, lagging, =, ="},
-		{happening{kind: broke, err: passing}, "=, =, =, =, =, =, down, down, down, down, ="},
-		{happening{kind: broke, err: perm}, "=, =, =, =, =, =, error, error, error, error, ="},
-		{happening{kind: broke, err: errNobody}, "=, =, =, =, =, =, unassigned, unassigned, unassigned, unassigned, ="},
-		{happening{kind: broke, err: errMakes}, "=, =, =, =, =, =, preparing, preparing, preparing, preparing, ="},
-		{happening{kind: broke, err: errors.New("a defect")}, "=, =, =, =, =, =, down, down, down, down, ="},
-		{happening{kind: stopped}, "=, =, =, =, =, =, = begin, bootstrapping begin, bootstrapping begin, bootstrapping begin, ="},
-		{happening{kind: stalled, err: passing}, "=, =, =, =, =, =, =, =, =, =, ="},
-		{happening{kind: awaits, detail: "a minute"}, "=, =, =, =, =, =, =, =, =, =, ="},
-		{happening{kind: needs, detail: "full", remedy: "retry"}, "error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
-		{happening{kind: notKept}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
-		{happening{kind: poked}, "=, =, =, =, =, =, =, =, =, =, bootstrapping begin"},
-		{happening{kind: assigned}, "waiting end, = end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end"},
-		{happening{kind: assigned, detail: "nothing is assigned"}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
+		{happening{kind: answered}, "bootstrapping begin, bootstrapping begin, =, =, =, bootstrapping begin, bootstrapping begin, =, =, =, =, ="},
+		{happening{kind: declined, err: passing}, "down end, down end, = end, down end, down end, down end, down end, down end, down end, down end, down end, down end"},
+		{happening{kind: declined, err: perm}, "error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
+		{happening{kind: declined, err: errNoWrite}, "error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
+		{happening{kind: declined, err: errNobody}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
+		{happening{kind: declined, err: errMakes}, "preparing end, preparing end, preparing end, preparing end, preparing end, = end, preparing end, preparing end, preparing end, preparing end, preparing end, preparing end"},
+		{happening{kind: declined, err: errCannot}, "obstructed end, obstructed end, obstructed end, obstructed end, obstructed end, obstructed end, = end, obstructed end, obstructed end, obstructed end, obstructed end, obstructed end"},
+		{happening{kind: busy}, "=, =, =, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: missed}, "=, =, =, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: gone}, "down end, down end, = end, down end, down end, down end, down end, down end, down end, down end, down end, = end"},
+		{happening{kind: gone, detail: "another process"}, "down end, down end, = end, down end, down end, down end, down end, down end, down end, down end, down end, down end"},
+		{happening{kind: givenUp}, "given-up end, given-up end, given-up end, given-up end, = end, given-up end, given-up end, given-up end, given-up end, given-up end, given-up end, given-up end"},
+		{happening{kind: opened}, "=, =, =, =, =, =, =, copying, =, =, =, ="},
+		{happening{kind: caughtUp}, "=, =, =, =, =, =, =, =, ready, =, ready, ="},
+		{happening{kind: fellBehind}, "=, =, =, =, =, =, =, =, =, lagging, =, ="},
+		{happening{kind: broke, err: passing}, "=, =, =, =, =, =, =, down, down, down, down, ="},
+		{happening{kind: broke, err: perm}, "=, =, =, =, =, =, =, error, error, error, error, ="},
+		{happening{kind: broke, err: errNobody}, "=, =, =, =, =, =, =, unassigned, unassigned, unassigned, unassigned, ="},
+		{happening{kind: broke, err: errMakes}, "=, =, =, =, =, =, =, preparing, preparing, preparing, preparing, ="},
+		{happening{kind: broke, err: errCannot}, "=, =, =, =, =, =, =, obstructed, obstructed, obstructed, obstructed, ="},
+		{happening{kind: broke, err: errors.New("a defect")}, "=, =, =, =, =, =, =, down, down, down, down, ="},
+		{happening{kind: stopped}, "=, =, =, =, =, =, =, = begin, bootstrapping begin, bootstrapping begin, bootstrapping begin, ="},
+		{happening{kind: stalled, err: passing}, "=, =, =, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: awaits, detail: "a minute"}, "=, =, =, =, =, =, =, =, =, =, =, ="},
+		{happening{kind: needs, detail: "full", remedy: "retry"}, "error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, error end, = end"},
+		{happening{kind: notKept}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
+		{happening{kind: poked}, "=, =, =, =, =, =, =, =, =, =, =, bootstrapping begin"},
+		{happening{kind: assigned}, "waiting end, = end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end, waiting end"},
+		{happening{kind: assigned, detail: "nothing is assigned"}, "= end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end, unassigned end"},
 	} {
 		for i, want := range strings.Split(row.want, ", ") {
 			c := condition{mode: modes[i], since: noon, heard: noon}
@@ -91,10 +94,10 @@ func TestEveryStateAndHappeningGivesTheStateAndEffectsOfTheTable(t *testing.T) {
 			if same := after.mode == c.mode; after.since.Equal(noon) != same {
 				t.Errorf("%s, %s: it is %s since %s", modes[i], e.kind, after.mode, after.since)
 			}
-			if after.mode == modeError && c.mode != modeError && (after.detail == "" || after.remedy == "") {
+			if after.mode.public() == needsOne && after.mode != c.mode && (after.detail == "" || after.remedy == "") {
 				t.Errorf("%s, %s: what needs a person says %q and %q", modes[i], e.kind, after.detail, after.remedy)
 			}
-			if after.mode != modeError && after.remedy != "" {
+			if after.mode.public() != needsOne && after.remedy != "" {
 				t.Errorf("%s, %s: %s has the remedy %q", modes[i], e.kind, after.mode, after.remedy)
 			}
 		}
@@ -158,6 +161,10 @@ func TestAFollowerGoesAndComesByCounts(t *testing.T) {
 		}},
 		"a store that makes its tables is up at the first good one": {modeDown, []step{
 			{time.Second, happening{kind: declined, err: errMakes}, "preparing end"}, {time.Second, good, "bootstrapping begin"},
+		}},
+		"one that cannot make them needs somebody, until it can": {modePreparing, []step{
+			{time.Second, happening{kind: declined, err: errCannot}, "obstructed end"}, {time.Second, happening{kind: declined, err: errMakes}, "preparing end"},
+			{time.Second, happening{kind: declined, err: errCannot}, "obstructed end"}, {time.Second, good, "bootstrapping begin"},
 		}},
 		"one that falls silent over it is down, and then hung": {modePreparing, []step{
 			{2 * time.Second, bad, "preparing suspect"}, {2 * time.Second, bad, "preparing suspect"}, {2 * time.Second, bad, "down suspect end"},

@@ -138,9 +138,9 @@ func (w *follower) logChange(before, after condition, at time.Time) {
 	log := w.host.log.With("name", w.Name, "family", w.family.name)
 	switch {
 	case after.mode == before.mode:
-	case after.mode == modeError && w.mayTell("error "+after.detail, at):
+	case after.mode.public() == needsOne && w.mayTell("error "+after.detail, at):
 		log.Error("a backend needs somebody; the others go on", "reason", after.detail, "remedy", after.remedy)
-	case before.mode != modeError && after.mode.ails() && after.detail != "" && w.mayTell("away", at):
+	case before.mode.public() != needsOne && after.mode.ails() && after.detail != "" && w.mayTell("away", at):
 		log.Warn("a backend is away; it is brought up to date when it is back", "reason", after.detail)
 	case after.mode == modeReady && before.mode == modeCopying && at.Sub(w.host.started) > quietOutage && w.mayTell("back", at):
 		log.Info("a backend has everything")

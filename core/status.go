@@ -104,7 +104,7 @@ type BackendStatus struct {
 type FollowerStatus struct {
 	Family      ports.Family
 	State       string // public: unassigned, waiting-for-beacon, bootstrapping, bootstrapped or error
-	Phase       string // inside: unassigned, waiting, down, hung, given-up, preparing, bootstrapping, copying, ready, lagging or error
+	Phase       string // inside: unassigned, waiting, down, hung, given-up, preparing, obstructed, bootstrapping, copying, ready, lagging or error
 	Detail      string `json:",omitempty"`
 	Remedy      string `json:",omitempty"`
 	Since       time.Time

@@ -22,10 +22,11 @@ const (
 	ConnectionTag = "PersistenceConnectionID"
 )
 
-// Fields of the errors with which a backend says why it takes no writes yet, though nothing is wrong. The code is Unavailable.
+// Fields of the errors with which a backend says why it takes no writes yet. The code is Unavailable.
 const (
 	FieldAssignment = "Assignment" // nothing is assigned to it: the follower is unassigned
 	FieldBootstrap  = "Bootstrap"  // it makes its tables and endpoints: the follower is bootstrapping
+	FieldObstacle   = "Obstacle"   // it cannot make them, and goes on trying: the follower is in error until it can
 )
 
 // Keeper says who shall keep a family. An assignment goes before a tag, also when its beacon is not there. ok is false when there is

@@ -281,7 +281,11 @@ func TestABootstrapThatFailsIsToldAndTriedAgain(t *testing.T) {
 		if time.Since(began) > 0 {
 			t.Error("what has failed is waited for")
 		}
-		pause(t.Context(), 10*firstPause)
+		pause(t.Context(), 4*firstPause)
+		if _, err := b.probe(t, ports.Queue); ports.AsError(err).Field != ports.FieldObstacle || !strings.Contains(ports.AsError(err).Message, "EnsureSchema") {
+			t.Errorf("when it has failed three times: %v", err)
+		}
+		pause(t.Context(), 6*firstPause)
 		if _, err := b.probe(t, ports.Queue); err != nil {
 			t.Errorf("after the failures: %v", err)
 		}

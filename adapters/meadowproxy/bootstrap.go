@@ -53,7 +53,9 @@ func fit(ctx context.Context, mesh ports.Mesh, s seat, slots int, timeout time.D
 
 // failed tells a step that failed: which one, in whose words, and what helps.
 func (o *outfit) failed(step string, err error, help string) error {
-	return bootstrapping(o.seat, "%s: %s; %s, it is tried again", step, ports.AsError(err).Message, help)
+	e := bootstrapping(o.seat, "%s: %s; %s, it is tried again", step, ports.AsError(err).Message, help)
+	e.Cause = err
+	return e
 }
 
 // do makes one step that is an action of the databeacon, and reads what it put out.

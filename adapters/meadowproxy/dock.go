@@ -46,10 +46,15 @@ func pause(ctx context.Context, d time.Duration) {
 
 // keep bootstraps a seat until it is done, and again whenever the databeacon forgot something, as long as some family wants it.
 func (b *binder) keep(ctx context.Context, d *dock) {
-	for wait := b.first; ; {
+	for wait, tries := b.first, 0; ; {
 		bound, err := b.fitInTurn(ctx, d)
 		if ctx.Err() != nil {
 			return
+		}
+		if tries++; err == nil {
+			tries = 0
+		} else if tries >= obstructed {
+			err = obstacle(err)
 		}
 		began := time.Now()
 		b.mu.Lock()
@@ -77,6 +82,18 @@ func (b *binder) keep(ctx context.Context, d *dock) {
 		pause(ctx, wait)
 		wait = min(2*wait, lastPause)
 	}
+}
+
+// obstructed is how many bootstraps fail in a row until somebody is asked to look: one that fails once was too early, perhaps.
+const obstructed = 3
+
+// obstacle is the error of a bootstrap that fails again and again, and not for want of an answer.
+func obstacle(err error) error {
+	e := *ports.AsError(err)
+	if code := ports.CodeOf(e.Cause); e.Field == ports.FieldBootstrap && code != ports.Deadline && code != ports.BackendGone && code != ports.Canceled {
+		e.Field = ports.FieldObstacle
+	}
+	return &e
 }
 
 // rest waits, and says whether somebody wants the next try at once.
@@ -207,7 +224,7 @@ func (b *binder) now(ctx context.Context, f ports.Family, h *hold) error {
 }
 
 // bootstrapping is the error of a seat that cannot be used yet.
-func bootstrapping(s seat, format string, args ...any) error {
+func bootstrapping(s seat, format string, args ...any) *ports.Error {
 	return &ports.Error{
 		Code: ports.Unavailable, Op: fmt.Sprintf("meadowproxy: connection %d of %q", s.connection, s.beacon),
 		Field: ports.FieldBootstrap, Message: fmt.Sprintf(format, args...),
