@@ -106,7 +106,9 @@ func startsItem(tokens hclsyntax.Tokens, i int) bool {
 	return false
 }
 
-func isBlock(name string) bool { return name == "backend" || name == "token" || name == "journal" || name == "tls" || name == "mesh" }
+func isBlock(name string) bool {
+	return name == "backend" || name == "token" || name == "journal" || name == "tls" || name == "mesh"
+}
 
 // lineBefore counts the bytes between the start of the line and a place in it.
 func lineBefore(src []byte, at int) int {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/config"
 	"holdfast/internal/certtest"
+	"holdfast/internal/config"
 )
 
 func TestFilesOfTLSAreLookedAtAndTheirLineIsTold(t *testing.T) {

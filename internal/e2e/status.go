@@ -19,7 +19,7 @@ type Status struct {
 	Backends []BackendStatus // the local store first
 
 	Assignments []AssignmentStatus
-	Survey   struct{ Counts map[string]int }
+	Survey      struct{ Counts map[string]int }
 }
 
 // FamilyStatus is how far a family is on its way into the local store.
