@@ -22,7 +22,8 @@
 //	schema.go    tables, versions              adopt.go    tables that a databeacon made
 //	layout.go    columns of a table in order   cells.go    what the server sends as Go values
 //	store.go     Backend: open, Probe, Drain   view.go     snapshots for readers: view, reading.query
-//	fault.go     SQLSTATE -> ports codes       keys.go     rows of UVHoldfast
+//	fault.go     SQLSTATE -> ports codes       refusal.go  why there is no connection
+//	keys.go      rows of UVHoldfast
 //	queue.go, writer.go, commit.go, put.go     the line, the transaction, what goes into it
 //	fold.go, load.go, flush.go                 the rows of a transaction: read once, decided, written once
 //	early.go, graves.go, odd.go, nobody.go     beside records

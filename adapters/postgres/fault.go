@@ -3,12 +3,10 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,13 +21,15 @@ type verdict struct {
 	hint  string
 }
 
+const takesNoWrites = "the server takes no writes now (it is read-only or a standby); bring it back or name the primary, or all hosts, in the dsn"
+
 // verdicts is the one table of what the server says; the first that fits holds.
 var verdicts = []verdict{
-	{"25006", ports.Unavailable, "the server takes no writes now (it is read-only or a standby)"},
+	{"25006", ports.Unavailable, takesNoWrites},
 	{"28", ports.Unauthorized, "wrong password or user; check the dsn"},
 	{"3D000", ports.Unavailable, "no such database; create it or check the dsn"},
 	{"3F000", ports.Unavailable, "no such schema; create it or check the option schema"},
-	{"42501", ports.Unauthorized, "the role lacks a right"},
+	{"42501", ports.Unauthorized, "the role lacks a right; it needs CREATE on the schema to make the tables, then SELECT, INSERT, UPDATE and DELETE on them"},
 	{"42P01", ports.Unavailable, "a table is missing"},
 	{"42703", ports.Unavailable, "a column is missing"},
 	{"42704", ports.Unavailable, "the server is too old or knows a setting by another name"},
@@ -102,31 +102,6 @@ func serverFault(op string, e *pgconn.PgError) *ports.Error {
 	return &ports.Error{Code: v.code, Op: op, Message: text}
 }
 
-// connectFault is fault for an attempt to connect.
-func connectFault(err error) error {
-	const op = "postgres: connect"
-	if err == nil {
-		return nil
-	}
-	if known, ok := errors.AsType[*ports.Error](err); ok {
-		return known
-	}
-	e, refused := errors.AsType[*pgconn.ConnectError](err)
-	if !refused {
-		return fault(op, err)
-	}
-	where := ""
-	if e.Config != nil {
-		where = fmt.Sprintf("database %q of %s: ", e.Config.Database, e.Config.Host)
-	}
-	if said, ok := errors.AsType[*pgconn.PgError](err); ok {
-		told := serverFault(op, said)
-		told.Message = where + told.Message
-		return told
-	}
-	return ports.Errorf(ports.Unavailable, op, "%sno server answers: %s", where, reasonOf(err))
-}
-
 // needsPerson says that trying again soon is of no use.
 func needsPerson(err error) bool {
 	state := stateOf(err)
@@ -141,26 +116,6 @@ func lost(err error) bool {
 	}
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, pgx.ErrTxCommitRollback) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
-}
-
-// reasonOf is the system's own reason of a lost or refused connection, without what the driver says around it.
-func reasonOf(err error) string {
-	var number syscall.Errno
-	var network net.Error
-	var name *net.DNSError
-	switch {
-	case errors.As(err, &number):
-		return number.Error()
-	case errors.As(err, &name):
-		return "no such host " + name.Name
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return "it did not answer in time"
-	case errors.Is(err, context.Canceled):
-		return "given up"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it was closed"
-	}
-	return "it cannot be used"
 }
 
 // again says whether a transaction that failed so may simply be run again: nothing of it is left, or it will be found as done.

@@ -77,8 +77,11 @@ func (s *settings) set(name string, raw json.RawMessage) error {
 	switch name {
 	case "dsn":
 		var err error
-		if json.Unmarshal(raw, &text) != nil || text == "" {
+		if json.Unmarshal(raw, &text) != nil {
 			return ports.InField(ports.Invalid, name, "is not a text")
+		}
+		if text == "" { // the driver would take it for the words of its own environment
+			return ports.InField(ports.Invalid, name, "is empty; is the variable set that it comes from?")
 		}
 		if s.pool, err = pgxpool.ParseConfig(text); err != nil { // its text may show the password
 			return ports.InField(ports.Invalid, name, "is not a connection string such as postgres://holdfast@db.example/history, "+
