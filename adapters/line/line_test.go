@@ -65,8 +65,8 @@ func TestWhoComesToAFullLineWaitsForRoom(t *testing.T) {
 		go func() { next <- q.Add(t.Context(), &Job{Cost: 1, Run: large.Run}, false) }()
 		synctest.Wait()
 		select {
-		case <-next:
-			t.Fatal("the next one did not wait")
+		case err := <-next:
+			t.Fatalf("the next one did not wait: %v", err)
 		default:
 		}
 		q.Finish(q.Take()[0], nil)

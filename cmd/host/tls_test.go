@@ -39,7 +39,7 @@ func secured(t *testing.T, files certtest.Files) (address string) {
 	go func() { served <- server.Serve(shown.over(listener)) }()
 	t.Cleanup(func() {
 		_ = server.Close()
-		_ = <-served
+		<-served
 	})
 	return listener.Addr().String()
 }
