@@ -45,7 +45,9 @@ func decideCourse(e encounter) course {
 	switch {
 	case e.standing.Nonce != "" && !slices.Contains(e.nonces, e.standing.Nonce):
 		c.wait = "the local store was written under this host's id by another copy of the data directory"
-		c.remedy = "if this data directory is the copy, stop the host and run `holdfast local new-id`; otherwise restore the newest one"
+		c.remedy = "if this data directory is the copy, stop the host and run `holdfast local new-id`; " +
+			"if it is the original and the copy has run, do so in both: what their journals still hold is committed then; " +
+			"if it is an old backup, use the newest one"
 		return c
 	case !same && !e.standing.Empty && e.accept == notAccepted:
 		c.wait = fmt.Sprintf("the local store %s is another one than before (%s) and holds other history", e.standing.StoreID, e.known.StoreID)

@@ -115,7 +115,11 @@ func (h *Host) AcceptLocal(adopt bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.phase != needsOne || !k.choice {
-		return ports.Errorf(ports.Conflict, "local accept", "the local store does not wait to be accepted; it is %s", k.phase)
+		help := ""
+		if k.phase == needsOne {
+			help = " for another reason; `holdfast status` says what helps"
+		}
+		return ports.Errorf(ports.Conflict, "local accept", "the local store does not wait to be accepted; it is %s%s", k.phase, help)
 	}
 	k.accept = accepted
 	if adopt {

@@ -78,8 +78,10 @@ func Wrap(code Code, op string, cause error) error {
 		e := *known
 		e.Cause = cause
 		e.Op, e.Message = op, cause.Error()
-		if e.Field != "" {
-			e.Message = strings.TrimPrefix(e.Message, e.Field+": ")
+		if e.Field != "" { // it stands before the message, once
+			bare := *known
+			bare.Field = ""
+			e.Message = strings.Replace(e.Message, known.Error(), bare.Error(), 1)
 		}
 		return &e
 	}

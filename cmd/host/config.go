@@ -14,7 +14,7 @@ import (
 
 // configCommand is `holdfast config`.
 type configCommand struct {
-	Check   configCheck   `cmd:"" help:"Find every mistake in the configuration, in the options of the plugins too."`
+	Check   configCheck   `cmd:"" help:"Find mistakes in the configuration, in the options of the plugins too."`
 	Show    configShow    `cmd:"" help:"Print every value in effect and where it came from; secrets are stars."`
 	Example configExample `cmd:"" help:"Print a commented configuration with every default, to begin from."`
 	Hash    configHash    `cmd:"" help:"Read a password from standard input, and print what may stand for it in the configuration."`
@@ -23,7 +23,7 @@ type configCommand struct {
 type configCheck struct{}
 
 func (configCheck) Help() string {
-	return "Each plugin is started for a moment to ask which options it takes. The exit code is 2 when something in the configuration is wrong, and 3 when only a plugin does not start."
+	return "Each plugin is started for a moment to ask which options it takes: their names, types and which must be given are checked. What a value must be beyond that, such as the text of a dsn, its plugin checks when it takes its options, at the start of the host. The exit code is 2 when something in the configuration is wrong, and 3 when only a plugin does not start."
 }
 
 func (configCheck) Run(in *invocation) error {

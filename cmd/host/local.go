@@ -36,7 +36,7 @@ func (c localAccept) Run(in *invocation) error {
 type localNewID struct{}
 
 func (localNewID) Help() string {
-	return "A data directory that was copied has the id of the one it was copied from, and the local store refuses the second host of one id. Run this in the copy, with its host stopped: it takes a new id; what the original had committed is not committed again."
+	return "A data directory that was copied has the id of the one it was copied from, and the local store refuses the second host of one id. Run this in the copy, with its host stopped: it takes a new id; what the original had committed is not committed again. Where the copy has run and the original is refused now, run it in the original as well: what its journal still holds is committed under its new id."
 }
 
 func (localNewID) Run(in *invocation) error {

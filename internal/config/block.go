@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
@@ -26,8 +27,12 @@ func Block(d *ports.Description, plugin string, args []string) string {
 		}
 		fmt.Fprintf(&b, "  args   = [%s]\n", strings.Join(list, ", "))
 	}
+	local := slices.Contains(d.Powers, "LocalStore")
+	if local {
+		fmt.Fprintf(&b, "  #local = true # for the one that is the host's own store\n")
+	}
 	for i, o := range d.Options {
-		if i > 0 || plugin != "" || len(args) > 0 {
+		if i > 0 || plugin != "" || len(args) > 0 || local {
 			b.WriteByte('\n')
 		}
 		for line := range strings.Lines(strings.TrimSpace(o.Help)) {
