@@ -89,6 +89,11 @@ backend "sqlite" "local" {
 #  path = "/mnt/second/history.db"
 #}
 
+# A PostgreSQL database. With local = true in the place of the block above it is the local store, also of several hosts.
+#backend "postgres" "reports" {
+#  dsn = env("HOLDFAST_DSN")
+#}
+
 # A copy in any database behind a retold-databeacon that is connected to this host: `holdfast assign BEACON CONNECTION` says which.
 #backend "meadowproxy" "databeacon" {
 #  # How long the databeacon may take for one request.
