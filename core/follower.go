@@ -34,6 +34,7 @@ type follower struct {
 	held     int                // somebody else writes to the store: no session begins
 	doubtful bool               // an earlier host may still be putting keys that are not behind yet
 	zero     string             // why the next session begins at zero; "" otherwise
+	rivals   rivalry            // what others put to its store
 	kept     time.Time          // when mark was last written to the host's state,
 	dirty    bool               // and whether it changed since
 	had      sample             // the local store's position that it last had, and when: for its age

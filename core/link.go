@@ -148,12 +148,13 @@ func (k *link) health() Health {
 
 // watch ends when the process has died or is another one: while nothing is written, no commit notices, and what the next one
 // finds on its disk may be an older copy.
-func (k *link) watch(ctx context.Context, life int) error {
+func (k *link) watch(ctx context.Context, life int, away *outage) error {
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
+			away.look(k)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -187,13 +188,16 @@ func (k *link) run(ctx context.Context) {
 				k.families[f].reached(mark.Seq)
 			}
 			k.enter(ready, "", "")
-			away.end(k)
+			away.opened(k)
 			began := k.clock()
-			if err = k.commit(ctx, marks, life); refusesWrite(err) {
+			if err = k.commit(ctx, marks, life, &away); refusesWrite(err) {
 				continue // the store lives; the write that it refuses is being isolated
 			}
-			away = outage{since: k.clock()}
-			if away.since.Sub(began) > lastPause {
+			ended := k.clock()
+			if away.look(k); away.over {
+				away = outage{since: ended}
+			}
+			if ended.Sub(began) > lastPause {
 				pause = firstPause
 			}
 		case code.Permanent() && code != ports.Conflict || code == ports.Internal:
@@ -253,6 +257,9 @@ func refusesWrite(err error) bool {
 type outage struct {
 	since time.Time
 	told  bool
+	over  bool
+	taken uint64 // how many writes the store had taken when it was opened
+	owed  bool   // writes waited for it then: it is back when it has taken one, and may have no room for any
 }
 
 const quietOutage = 2 * time.Second
@@ -264,18 +271,38 @@ func (o *outage) tell(k *link, why error) {
 	}
 }
 
-func (o *outage) end(k *link) {
+// opened notes that the store was opened again.
+func (o *outage) opened(k *link) {
+	o.over, o.taken, o.owed = false, 0, false
+	for _, f := range k.families {
+		at := f.committed.Load()
+		o.taken, o.owed = o.taken+at, o.owed || at < f.head()
+	}
+	o.look(k)
+}
+
+// look sees whether the outage is over.
+func (o *outage) look(k *link) {
+	taken := uint64(0)
+	for _, f := range k.families {
+		taken += f.committed.Load()
+	}
+	if o.over || o.owed && taken == o.taken {
+		return
+	}
+	o.over = true
 	if o.told {
+		o.told = false
 		k.log.Info("the local store is back", "name", k.name)
 	}
 }
 
 // commit runs both families until one of them fails, or the process is another one than at the opening.
-func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark, life int) error {
+func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark, life int, away *outage) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make(chan error, len(k.families)+1)
-	go func() { errs <- k.watch(ctx, life) }()
+	go func() { errs <- k.watch(ctx, life, away) }()
 	for f, family := range k.families {
 		go func() { errs <- family.committer.run(ctx, k.Store, marks[f].Epoch, marks[f].Seq) }()
 	}

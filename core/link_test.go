@@ -1,11 +1,15 @@
 package core
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"holdfast/ports"
 )
@@ -261,6 +265,26 @@ func TestAStoreThatCannotBeUsedIsAskedCalmly(t *testing.T) {
 		s.does(upsert("a", "Pending"), Deferred)
 		s.in(5 * time.Second)
 		s.status("a", "Pending")
+	})
+}
+
+func TestAStoreThatOpensAndHasNoRoomIsToldAsAwayOnce(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	playWith(t, func(s *stage) { s.config.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) }, func(t *testing.T, s *stage) {
+		s.does(upsert("a", "Pending"), Done)
+		s.store.suffers(func(*ports.CommitBatch) fate {
+			return fate{kind: refuses, err: ports.Errorf(ports.Full, "memory", "the disk is full")}
+		})
+		s.does(upsert("b", "Pending"), Deferred)
+		s.in(20 * time.Second)
+		s.store.suffers(nil)
+		s.in(5 * time.Second)
+		s.status("b", "Pending")
+		away, back := strings.Count(log.String(), "the local store is away"), strings.Count(log.String(), "the local store is back")
+		if away != 1 || back != 1 || !strings.Contains(log.String(), "the disk is full") {
+			t.Errorf("it is told %d times as away and %d times as back:\n%s", away, back, log.String())
+		}
 	})
 }
 

@@ -44,6 +44,9 @@ func (s *session) open(ctx context.Context) error {
 	if err := s.checkHistory(ctx, position); err != nil {
 		return err
 	}
+	if err := s.contended(position); err != nil {
+		return err
+	}
 	if err := s.outwait(ctx); err != nil {
 		return err
 	}

@@ -75,7 +75,10 @@ func (s *stage) close() {
 func (s *stage) begin() {
 	s.t.Helper()
 	c := s.config
-	c.State, c.Logger, c.Journals = s.state, hclog.NewNullLogger(), map[ports.Family]ports.Journal{}
+	c.State, c.Journals = s.state, map[ports.Family]ports.Journal{}
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
 	for f, j := range s.journals {
 		c.Journals[f] = j
 	}
