@@ -133,3 +133,58 @@ backend "postgres" "local" {
 		t.Errorf("the log shows the password:\n%s", host.Log())
 	}
 }
+
+func TestTheOriginalOfACopyThatRanGoesOnWithEverythingItHadAcknowledged(t *testing.T) {
+	t.Parallel()
+	setup := e2e.Setup{Env: []string{"TEST_DSN=" + pgtest.Shared(t).Database(t)}, Config: `
+backend "postgres" "local" {
+  local = true
+  dsn   = env("TEST_DSN")
+}`}
+	original := e2e.StartWith(t, setup)
+	client := original.Client()
+	defer client.Close()
+	write := func(client *e2e.Client, key string) e2e.Answer {
+		return client.Do(t, "QP_UpsertWorkItem", fmt.Appendf(nil, `{"WorkItem":{"WorkItemHash":%q,"Status":"Pending"}}`, key))
+	}
+	write(client, "before")
+	client.Settle(t)
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(copied, os.DirFS(original.Data())); err != nil { // while it runs
+		t.Fatal(err)
+	}
+
+	setup.Data = copied
+	clone := e2e.StartWith(t, setup) // the store takes it, for it knows no better
+	if a := write(client, "waiting"); !a.Deferred {
+		t.Errorf("the original's write is answered %+v, want that it waits", a)
+	}
+	e2e.Await(t, "the original says what to do", func() error {
+		out, _ := original.Run(t, "status")
+		if !strings.Contains(out, "do so in both") {
+			return fmt.Errorf("it says\n%s", out)
+		}
+		return nil
+	})
+	if out, code := original.Run(t, "local", "accept"); code == 0 || !strings.Contains(out, "holdfast status") {
+		t.Errorf("local accept ends with %d: %s", code, out)
+	}
+	for _, each := range []*e2e.Host{clone, original} {
+		each.Stop(t)
+		if out, code := each.Run(t, "local", "new-id"); code != 0 {
+			t.Fatalf("local new-id ends with %d: %s", code, out)
+		}
+	}
+	clone.Restart(t)
+	original.Restart(t)
+	theirs := clone.Client()
+	defer theirs.Close()
+	write(client, "by the original")
+	write(theirs, "by the copy")
+	client.Settle(t)
+	for _, each := range []*e2e.Client{client, theirs} {
+		if n := each.Counts(t).Items; n != 4 {
+			t.Errorf("there are %d items, want 4", n)
+		}
+	}
+}
