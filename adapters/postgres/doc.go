@@ -32,8 +32,8 @@
 // Every host writes under its own HostID: it has a nonce, marks, epochs and decisions of its own in UVHoldfast, and the row of its
 // nonce, locked first, is the fence of its transactions. A write to another host's record is applied: who commits last wins.
 //
-// As a follower the database belongs to one host: two that follow would each find the other's position, and begin from zero again and
-// again. As a local store it serves any number.
+// As a follower the database belongs to one host: two that follow would each find the other's position and begin from zero, until
+// their hosts stop that. As a local store it serves any number.
 //
 // Every wait has a limit that does not depend on the server: connecting, a transaction, a lock. When a call's time is over its
 // statement is canceled and its connection used again; only a server that does not answer that either loses it. No connection is
