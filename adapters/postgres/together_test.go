@@ -71,7 +71,6 @@ func TestARoleThatMayMakeNothingUsesTablesThatAreThere(t *testing.T) {
 		t.Errorf("without any right: %v", err)
 	}
 	run(t, admin, `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO `+name)
-	run(t, admin, `GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO `+name)
 	run(t, admin, `REVOKE CREATE ON SCHEMA public FROM PUBLIC`)
 	other := strings.ReplaceAll(host, "1", "2")
 	mine := openStore(t, theirs)
