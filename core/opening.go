@@ -68,9 +68,11 @@ func (s *session) open(ctx context.Context) error {
 	if w.contained() && w.unanswered.Load() == 0 {
 		w.keys.allOver()
 	}
-	if s.begin.why != "" && w.mayTell("again: "+s.begin.why, w.host.clock()) {
-		w.host.log.Info("everything is copied again", "name", w.Name, "family", w.family.name, "reason", s.begin.why)
-		w.keys.retry("")
+	if s.begin.why != "" {
+		w.keys.retry("") // also what the store before refused
+		if w.mayTell("again: "+s.begin.why, w.host.clock()) {
+			w.host.log.Info("everything is copied again", "name", w.Name, "family", w.family.name, "reason", s.begin.why)
+		}
 	}
 	return w.remember(true)
 }

@@ -53,6 +53,29 @@ func TestOneRefusalStopsOneKey(t *testing.T) {
 	})
 }
 
+func TestWhatOneStoreRefusedIsTriedWithEachThatTakesItsPlace(t *testing.T) {
+	t.Parallel()
+	playWith(t, func(s *stage) { s.follows("mirror") }, func(t *testing.T, s *stage) {
+		s.catchesUp("mirror", 5*time.Second)
+		m := s.mirror("mirror")
+		for i := range 3 { // sooner after each other than the log tells it
+			m.suffers(onPut("k", putFate{kind: putRefuses, err: ports.Errorf(ports.TooLarge, "mirror", "it does not fit")}))
+			s.does(upsert("k", fmt.Sprint("Running", i)), Done)
+			s.in(5 * time.Second)
+			if n := s.follower("mirror", ports.Queue).Unsettled; n != 1 {
+				t.Fatalf("%d keys are unsettled", n)
+			}
+			m.suffers(nil)
+			m.becomes(newMirrorDisk(fmt.Sprint("other-", i)))
+			s.in(10 * time.Second)
+			if n := s.follower("mirror", ports.Queue).Unsettled; n != 0 {
+				t.Errorf("%d keys are unsettled with store %d", n, i)
+			}
+			s.equal("mirror")
+		}
+	})
+}
+
 func TestAKeyThatWasGivenUpComesBackWithItsNextChange(t *testing.T) {
 	t.Parallel()
 	playWith(t, func(s *stage) { s.follows("mirror") }, func(t *testing.T, s *stage) {
