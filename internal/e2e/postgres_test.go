@@ -1,11 +1,14 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"holdfast/internal/e2e"
 	"holdfast/internal/pgtest"
@@ -187,4 +190,49 @@ backend "postgres" "local" {
 			t.Errorf("there are %d items, want 4", n)
 		}
 	}
+}
+
+// What another host that follows into the same database leaves there is its position. It would wait for a minute before its first one.
+func TestAHostThatIsNotAloneInTheDatabaseOfAFollowerSaysSo(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Shared(t).Database(t)
+	host := e2e.StartWith(t, e2e.Setup{Env: []string{"TEST_DSN=" + dsn}, Config: `
+backend "sqlite" "local" {
+  local = true
+}
+backend "postgres" "reports" {
+  dsn = env("TEST_DSN")
+}`})
+	client := host.Client()
+	defer client.Close()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // the test is over
+	write := func(n int) {
+		client.Do(t, "QP_UpsertWorkItem", fmt.Appendf(nil, `{"WorkItem":{"WorkItemHash":"w%d","Status":"Pending"}}`, n))
+	}
+	for n := range 3 {
+		write(n)
+		host.AwaitEqual(t)
+		_, err := conn.Exec(t.Context(), `UPDATE "UVHoldfast" SET "Value" = $1 WHERE "Key" = 'Follower/Queue'`,
+			fmt.Sprintf(`{"Epoch":"of another","Seqs":{"another host":%d}}`, n+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(3)
+	e2e.Await(t, "the host says that it is not alone", func() error {
+		s, err := host.Backend(t.Context(), "reports")
+		if err == nil && (!strings.Contains(s.Detail, "another host follows") || !strings.Contains(s.Remedy, "holdfast resync reports")) {
+			err = fmt.Errorf("it says %+v", s)
+		}
+		return err
+	})
+	if out, code := host.Run(t, "resync", "reports"); code != 0 {
+		t.Fatalf("resync ends with %d: %s", code, out)
+	}
+	host.AwaitEqual(t)
+	host.Verify(t, "local", "reports")
 }
