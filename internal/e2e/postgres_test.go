@@ -209,7 +209,7 @@ backend "postgres" "reports" {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // the test is over
+	defer conn.Close(context.WithoutCancel(t.Context()))
 	write := func(n int) {
 		client.Do(t, "QP_UpsertWorkItem", fmt.Appendf(nil, `{"WorkItem":{"WorkItemHash":"w%d","Status":"Pending"}}`, n))
 	}
