@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"holdfast/ports"
 )
@@ -97,6 +98,7 @@ const speaksNoTLS = "the server speaks no TLS; see sslmode in the dsn"
 // refusal is the reason of one attempt.
 func refusal(err error) string {
 	var untrusted *tls.CertificateVerificationError
+	var tooLong *pgproto3.ExceededMaxBodyLenErr
 	switch said, ok := errors.AsType[*pgconn.PgError](err); {
 	case ok:
 		return serverFault(opConnect, said).Message
@@ -106,6 +108,8 @@ func refusal(err error) string {
 		return speaksNoTLS
 	case errors.As(err, &untrusted):
 		return "the server's certificate is not trusted: " + innermost(untrusted) + "; see sslmode and sslrootcert in the dsn"
+	case errors.As(err, &tooLong), strings.Contains(err.Error(), "invalid message length"), strings.Contains(err.Error(), "unknown message type"):
+		return "what answers there is no PostgreSQL; check the address and the port, and what lies between"
 	case timedOut(err):
 		return "no server answers in time; check the address, and what lies between"
 	}

@@ -29,6 +29,7 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 	closed := tcpfault.Open(t, server.Addr())
 	closed.Refuse()
 	stranger := strangerWithTLS(t)
+	web := answering(t, func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n") })
 	const readOnly = "&default_transaction_read_only=on&target_session_attrs="
 	for name, c := range map[string]struct {
 		dsn  string
@@ -37,6 +38,7 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 	}{
 		"TLS is asked for and there is none": {with(dsn, "sslmode=verify-full"), []string{server.Addr(), "speaks no TLS; see sslmode"}, "no server answers"},
 		"the certificate is of a stranger":   {with(pgtest.Through(t, dsn, stranger), "sslmode=verify-full"), []string{stranger, "is not trusted", "sslrootcert"}, "no server answers"},
+		"a web server answers":               {with(pgtest.Through(t, dsn, web), "sslmode=prefer"), []string{web, "is no PostgreSQL"}, "TLS"},
 		"the server is read-only":            {dsn + readOnly + "read-write", []string{"takes no writes", "name the primary"}, "no server answers"},
 		"a standby was not meant":            {dsn + "&target_session_attrs=standby", []string{"not in hot standby mode"}, "no server answers"},
 		"nobody answers":                     {pgtest.Through(t, dsn, silent.Addr()) + "&connect_timeout=1", []string{silent.Addr(), "no server answers in time", "check the address"}, ""},
@@ -84,6 +86,16 @@ func strangerWithTLS(t *testing.T) string {
 	t.Helper()
 	known := httptest.NewTLSServer(nil)
 	t.Cleanup(known.Close)
+	return answering(t, func(conn net.Conn) {
+		if _, err := io.WriteString(conn, "S"); err == nil {
+			_ = tls.Server(conn, known.TLS).Handshake()
+		}
+	})
+}
+
+// answering listens and answers each connection's first bytes.
+func answering(t *testing.T, answer func(net.Conn)) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -101,9 +113,7 @@ func strangerWithTLS(t *testing.T) string {
 				return
 			}
 			if _, err := io.ReadFull(conn, make([]byte, 8)); err == nil {
-				if _, err := conn.Write([]byte("S")); err == nil {
-					_ = tls.Server(conn, known.TLS).Handshake()
-				}
+				answer(conn)
 			}
 			_ = conn.Close()
 		}
