@@ -75,6 +75,10 @@ func TestARoleThatMayNotMakeTheTablesIsToldWhatItLacks(t *testing.T) {
 	admin := session(t, pgtest.Shared(t).Superuser(t, dsn))
 	run(t, admin, `ALTER SCHEMA public OWNER TO postgres`)
 	run(t, admin, `REVOKE CREATE ON SCHEMA public FROM PUBLIC`)
+	run(t, admin, `CREATE SCHEMA hidden`)
+	if _, err := openStore(t, dsn, `"schema":"hidden",`).Stand(t.Context(), host); err == nil || !strings.Contains(err.Error(), "GRANT USAGE on it") {
+		t.Errorf("a schema that it may not use: %v", err)
+	}
 	_, err := openStore(t, dsn).Stand(t.Context(), host)
 	if ports.CodeOf(err) != ports.Unauthorized || !strings.Contains(err.Error(), "needs CREATE on the schema") {
 		t.Errorf("%v", err)
