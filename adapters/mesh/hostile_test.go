@@ -61,7 +61,7 @@ func TestABeaconThatIsTooBusyToAnswerKeepsItsSocketAndGetsNoWorkMeanwhile(t *tes
 
 func TestAQuietSocketThatAnswersPingsStaysOnline(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Config{Timing: Timing{Ping: 20 * time.Millisecond}})
+	s := serve(t, Config{Timing: Timing{Ping: 250 * time.Millisecond}})
 	b := s.beacon("worker", 1, "Shell")
 	ctx := b.conn.CloseRead(context.Background())
 	before := s.seen("worker")
