@@ -131,7 +131,7 @@ func (s *stage) eventually(what string, is func() bool) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
 	defer cancel()
 	for !is() {
-		if pause(ctx, 5*time.Millisecond); ctx.Err() != nil {
+		if pause(ctx, 50*time.Millisecond); ctx.Err() != nil {
 			s.t.Fatalf("%s: never; the databeacon is told as %+v and %+v", what, s.follower(ports.Queue), s.follower(ports.Manifest))
 		}
 	}
