@@ -36,7 +36,7 @@ build: ## build bin/holdfast and bin/plugins/holdfast-backend-*
 
 .PHONY: test
 test: build ## run every test with the race detector (needs gcc)
-	go test -race -timeout 20m ./...
+	go test -race -timeout 30m ./...
 
 .PHONY: soak
 soak: build ## run the long tests too

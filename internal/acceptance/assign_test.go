@@ -242,7 +242,7 @@ func TestHistoryIsKeptBehindWhatIsAssignedWhateverHappensToIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			host := e2e.StartWith(t, keptBehind())
-			k := &keeper{T: t, host: host, live: e2e.StartWorkload(t, host.Client(), 40*time.Millisecond)}
+			k := &keeper{T: t, host: host, live: e2e.StartWorkload(t, host.Client(), 150*time.Millisecond)}
 			scene(k)
 			k.live.End()
 			k.live.Client.Settle(t)

@@ -49,7 +49,11 @@ func TestTheRecordedStreamIsTheSameHistoryBehindADatabeaconOfEveryEngine(t *test
 			if _, err := want.Ingest("actions", bytes.NewReader(stream)); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // the second time adds nothing
+			times := 1
+			if manner == stock.SQLite {
+				times = 2 // the second time adds nothing
+			}
+			for range times {
 				if _, err := client.Stream(t.Context(), "actions", bytes.NewReader(stream)); err != nil {
 					t.Fatal(err)
 				}
@@ -63,7 +67,9 @@ func TestTheRecordedStreamIsTheSameHistoryBehindADatabeaconOfEveryEngine(t *test
 					}
 				}
 			}
-			host.Verify(t, "local", "databeacon")
+			if manner == stock.SQLite { // what it finds the comparison with the model finds as well, in less time
+				host.Verify(t, "local", "databeacon")
+			}
 			client.Answered()
 			e2e.Compare(t, client, want)
 			if by := client.Answered(); by["databeacon"] < 9*by["local"] || by["databeacon"] == 0 { // a busy machine makes it late now and then
