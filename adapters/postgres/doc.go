@@ -24,7 +24,7 @@
 //	store.go     Backend: open, Probe, Drain   view.go     snapshots for readers: view, reading.query
 //	fault.go     SQLSTATE -> ports codes       refusal.go  why there is no connection
 //	keys.go      rows of UVHoldfast
-//	queue.go, writer.go, commit.go, put.go     the line, the transaction, what goes into it
+//	writer.go, commit.go, put.go               behind the line (adapters/line): the transaction, what goes into it
 //	fold.go, load.go, flush.go                 the rows of a transaction: read once, decided, written once
 //	early.go, graves.go, odd.go, nobody.go     beside records
 //	standing.go, position.go                   Stand, Open, Position
