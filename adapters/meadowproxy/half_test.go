@@ -259,7 +259,7 @@ func TestAPutThatEndsDuringAProbeIsNoOtherDatabase(t *testing.T) {
 		after := ports.Position{StoreID: at.StoreID, Seqs: map[string]uint64{"host": n - 1}}
 		hold, asked := make(chan struct{}), make(chan struct{}, 100)
 		a.db.Fault(func(_, _ string, settings json.RawMessage) (string, bool) {
-			if bytes.Contains(settings, []byte("IDUVHoldfast")) && bytes.Contains(settings, []byte(http.MethodPut)) { // the last thing that the Put does
+			if bytes.Contains(settings, []byte(ownTable)) && !bytes.Contains(settings, []byte(http.MethodGet)) { // the last thing that the Put does
 				asked <- struct{}{}
 				<-hold
 			}
