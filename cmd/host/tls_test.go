@@ -3,8 +3,10 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,7 +41,9 @@ func secured(t *testing.T, files certtest.Files) (address string) {
 	go func() { served <- server.Serve(shown.over(listener)) }()
 	t.Cleanup(func() {
 		_ = server.Close()
-		<-served
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("it ended with %v", err)
+		}
 	})
 	return listener.Addr().String()
 }
