@@ -165,7 +165,7 @@ func TestHistoryIsKeptBehindWhatIsAssignedWhateverHappensToIt(t *testing.T) {
 				k.Fatal(err)
 			}
 			for range 3 {
-				<-time.After(time.Second)
+				k.kept(d, 1) // an older copy is one that lacks something
 				if err := d.Replace(1, older); err != nil {
 					k.Fatal(err)
 				}

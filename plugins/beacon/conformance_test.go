@@ -32,7 +32,7 @@ func TestThePluginKeepsTheContractThroughItsProcess(t *testing.T) {
 	}
 	places := &places{t: t, of: map[string]ports.MeshAccess{}}
 	conformance.Run(t, conformance.Subject{ // all cases at once take their time on a busy machine
-		Patience: 40 * time.Second, Options: []byte(`{"timeout":"30s"}`),
+		Patience: 90 * time.Second, Options: []byte(`{"timeout":"1m"}`),
 		Open: func(ctx context.Context, c ports.Configuration) (ports.Backend, error) {
 			var err error
 			if c.Mesh, err = places.mesh(c.DataDir); err != nil {
