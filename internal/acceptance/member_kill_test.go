@@ -45,7 +45,18 @@ func TestAHostThatIsKilledWhileAHubWritesLosesNothing(t *testing.T) {
 		h.Restart(t)
 	}
 	awaitUltravisor(t, hub, "the host", there)
-	hub.Tick() // pushes what waits since a socket was lost; a registration alone does not
+	ticks := make(chan struct{})
+	go func() { // pushes what waits since a socket was lost; a registration alone does not
+		defer close(ticks)
+		for tick := time.NewTicker(time.Second); t.Context().Err() == nil; {
+			hub.Tick()
+			select {
+			case <-tick.C:
+			case <-t.Context().Done():
+			}
+		}
+	}()
+	t.Cleanup(func() { <-ticks })
 	awaitUltravisor(t, hub, "everything", func(s stock.HubState) bool { return there(s) && settledHub(s) })
 	if failed := hub.State().Failures; failed != 0 {
 		t.Errorf("%d of the hub's calls failed", failed)
