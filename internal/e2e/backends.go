@@ -118,7 +118,7 @@ func (h *Host) pidsOf(name string) (pids []int) {
 // key that is in doubt takes a minute.
 func (h *Host) AwaitEqual(t testing.TB) {
 	t.Helper()
-	h.awaitFollowers(t, 2*patience, true)
+	h.awaitFollowers(t, 5*patience, true)
 }
 
 // AwaitCopied waits until every follower has everything that was acknowledged, some of it still in doubt or not.
