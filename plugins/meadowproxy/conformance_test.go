@@ -31,7 +31,11 @@ func TestThePluginKeepsTheContractThroughItsProcess(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	for _, manner := range []stock.Manner{stock.SQLite, stock.Postgres, stock.MySQL} {
+	manners := []stock.Manner{stock.SQLite, stock.MySQL}
+	if os.Getenv("HOLDFAST_SOAK") != "" { // adapters/meadowproxy holds that one to the suite in every run
+		manners = append(manners, stock.Postgres)
+	}
+	for _, manner := range manners {
 		t.Run(string(manner), func(t *testing.T) { // one after the other: records of 64 MiB have to be done in bounded time
 			places := &places{t: t, manner: manner, of: map[string]ports.MeshAccess{}}
 			conformance.Run(t, conformance.Subject{ // all cases at once take their time on a busy machine
