@@ -28,6 +28,8 @@
 //     that the databeacon forgot.
 //   - The database itself says which store it is and how far. Every batch is compared with that before its rows and before its position,
 //     and so is every Probe. A database that was emptied, replaced or set back is found out, and shows nothing before the host knows.
+//     One thing is not: without a reconnect, between the rows of a batch and its position, an older copy that is at the very position
+//     from which the batch went on. Those rows are missing there until verify or resync.
 //   - Works outlive this process at the beacon, so the backend is not Contained, and the host keeps keys in doubt.
 //
 // The record's own text always comes back byte for byte: columns are projections for people and filters, and what an engine cannot
