@@ -32,15 +32,26 @@ const (
 	journalModeWAL = "wal"
 )
 
+// role is what a connection is for.
+type role int
+
+const (
+	reads  role = iota
+	writes      // in a file that has a database
+	founds      // one in an empty file, and then writes in it
+)
+
 // dsn gives a connection's data source. The order in which pragmas run is the engine's: busy_timeout, then by name.
-func dsn(path string, busy time.Duration, writer bool) string {
+func dsn(path string, busy time.Duration, r role) string {
 	q := url.Values{}
 	pragma := func(name string, value any) { q.Add("_pragma", fmt.Sprintf("%s(%v)", name, value)) }
 	pragma("busy_timeout", busy.Milliseconds())
 	pragma("foreign_keys", 0)
 	pragma("synchronous", "FULL")
-	if writer {
-		pragma("auto_vacuum", "INCREMENTAL")
+	if r == founds {
+		pragma("auto_vacuum", "INCREMENTAL") // the engine writes it whenever it is told, and a file that is only looked at stays as it is
+	}
+	if r != reads {
 		pragma("journal_mode", "WAL")
 		pragma("journal_size_limit", walKept)
 		pragma("temp_store", "MEMORY") // a full /tmp is no reason to refuse a write
@@ -94,7 +105,11 @@ func openFile(s settings) (*file, *link, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := dial(dsn(s.path, s.busy, true))
+	r := writes
+	if info.Size() == 0 {
+		r = founds
+	}
+	l, err := dial(dsn(s.path, s.busy, r))
 	if err != nil {
 		return nil, nil, fault(op, s.path, err)
 	}
@@ -117,7 +132,7 @@ func (f *file) begin(l *link, s settings) error {
 	if f.storeID, err = migrate(l, f.path); err != nil {
 		return err
 	}
-	connector, err := modernc.NewConnector(dsn(s.path, s.busy, false))
+	connector, err := modernc.NewConnector(dsn(s.path, s.busy, reads))
 	if err != nil {
 		return err
 	}

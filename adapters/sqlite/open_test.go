@@ -42,15 +42,15 @@ func TestEveryConnectionHasThePragmasAlsoAReplacedOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
 	emptyFile(t, path)
 	for name, c := range map[string]struct {
-		writer bool
-		want   string
+		role role
+		want string
 	}{
-		"writer":  {true, "busy_timeout 5000 synchronous 2 foreign_keys 0 journal_mode wal auto_vacuum 2 query_only 0"},
-		"readers": {false, "busy_timeout 5000 synchronous 2 foreign_keys 0 journal_mode wal auto_vacuum 2 query_only 1"},
+		"writer":  {writes, "busy_timeout 5000 synchronous 2 foreign_keys 0 journal_mode wal auto_vacuum 2 query_only 0"},
+		"readers": {reads, "busy_timeout 5000 synchronous 2 foreign_keys 0 journal_mode wal auto_vacuum 2 query_only 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db, err := sql.Open("sqlite", dsn(path, defaultBusy, c.writer))
+			db, err := sql.Open("sqlite", dsn(path, defaultBusy, c.role))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,6 +115,33 @@ func TestAFileThatIsNoDatabaseIsRefusedAndLeftAsItIs(t *testing.T) {
 				t.Errorf("after the remedy: %v", err)
 			}
 		})
+	}
+}
+
+// It may be another host's, which is told only after it was opened.
+func TestAStoreThatIsOnlyOpenedIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "history.db")
+	emptyFile(t, path)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openStore(t, path)
+	if _, err := s.Stand(t.Context(), host); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Probe(t.Context(), ports.Queue); err != nil {
+		t.Fatal(err)
+	}
+	if log, err := os.Stat(path + "-wal"); err != nil || log.Size() != 0 {
+		t.Errorf("something is in the write-ahead log: %+v, %v", log, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the file changed (%v)", err)
 	}
 }
 

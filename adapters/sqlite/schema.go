@@ -76,14 +76,15 @@ func migrate(l *link, path string) (storeID string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if storeID, err = mend(l); err != nil {
+	if storeID, err = mend(l, version); err != nil {
 		_ = tx.Rollback() // the error that counts is the first
 		return "", err
 	}
 	return storeID, tx.Commit()
 }
 
-func mend(l *link) (storeID string, err error) {
+// mend writes nothing where nothing is missing: a store that turns out to be another's is left as it was found.
+func mend(l *link, version int64) (storeID string, err error) {
 	for text := range strings.SplitSeq(ourTables, ";") {
 		if err := l.once(text); err != nil {
 			return "", err
@@ -110,6 +111,9 @@ func mend(l *link) (storeID string, err error) {
 		if err := setKey(l, keyStoreID, storeID); err != nil {
 			return "", err
 		}
+	}
+	if version == ports.SchemaVersion {
+		return storeID, nil
 	}
 	return storeID, l.once(fmt.Sprintf("PRAGMA user_version = %d", ports.SchemaVersion))
 }

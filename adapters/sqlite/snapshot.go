@@ -74,7 +74,7 @@ func (s *snapshots) take() (*reading, error) {
 		s.idle = s.idle[:n-1]
 		return r, nil
 	}
-	l, err := dial(dsn(s.conf.path, s.conf.busy, false))
+	l, err := dial(dsn(s.conf.path, s.conf.busy, reads))
 	if err != nil {
 		return nil, err
 	}

@@ -149,7 +149,7 @@ func (w *writer) ready() error {
 	if w.link != nil {
 		return nil
 	}
-	l, err := dial(dsn(w.conf.path, w.conf.busy, true))
+	l, err := dial(dsn(w.conf.path, w.conf.busy, writes))
 	if err != nil {
 		return err
 	}
