@@ -36,6 +36,7 @@ type course struct {
 	resume map[ports.Family]uint64 // positions to move the store to
 	lost   map[ports.Family]ports.Span
 	mends  bool   // what is lost may be taken back from followers
+	same   bool   // it is the store that the host knew
 	note   string // what happened, for the log; "" when nothing did
 }
 
@@ -59,6 +60,7 @@ func decideCourse(e encounter) course {
 	case same && e.met && len(e.nonces) > 0 && e.standing.Nonce != e.nonces[0]:
 		c.note = "the local store is an older copy; it is brought forward from the journal"
 	}
+	c.same = same && e.met
 	c.mends = same || e.standing.Empty
 	for f, b := range e.journals {
 		mark := e.standing.Marks[f].Seq

@@ -161,8 +161,8 @@ func (h *Host) Run(ctx context.Context) error {
 
 // Ready says whether writes are accepted and reads answered; its error says why not.
 func (h *Host) Ready() error {
-	if p, detail := h.link.now(); p != ready {
-		return ports.Errorf(ports.Unavailable, "local store", "%s: %s", p, detail)
+	if t := h.link.shown(); t.phase != ready {
+		return ports.Errorf(ports.Unavailable, "local store", "%s: %s", t.phase, t.detail)
 	}
 	for name, f := range h.families {
 		if b := f.journal.Bounds(); b.Full || b.Fault != "" {

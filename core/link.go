@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -18,9 +19,7 @@ type link struct {
 
 	mu      sync.Mutex
 	phase   phase
-	detail  string
-	remedy  string
-	since   time.Time
+	told    appearance
 	storeID string
 	powers  ports.Description
 	downC   chan struct{} // closed while the store is known to be down
@@ -28,6 +27,10 @@ type link struct {
 	choice  bool          // accepting the store is what it waits for
 	accept  acceptance
 	poke    chan struct{}
+
+	owed  map[*family]uint64 // families of which writes waited when it was opened, and how far each was
+	shy   bool               // something failed since it last took a write, or had none to take
+	stuck bool               // it was opened last, lives, and took no write
 
 	lastErr   string // what went wrong last, and when
 	lastErrAt time.Time
@@ -46,7 +49,7 @@ const (
 )
 
 func newLink(h *Host, l Local) *link {
-	k := &link{Host: h, Local: l, name: l.Name, phase: waiting, detail: "not started yet", since: h.clock(), downC: make(chan struct{}), back: make(chan struct{}), poke: make(chan struct{}, 1)}
+	k := &link{Host: h, Local: l, name: l.Name, phase: waiting, told: appearance{phase: waiting, detail: "not started yet", since: h.clock(), gone: h.clock()}, downC: make(chan struct{}), back: make(chan struct{}), poke: make(chan struct{}, 1)}
 	close(k.downC)
 	return k
 }
@@ -63,10 +66,8 @@ func (k *link) enter(p phase, detail, remedy string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	wasUp, isUp := k.phase == ready, p == ready
-	if k.phase != p || k.detail != detail {
-		k.since = k.clock()
-	}
-	k.phase, k.detail, k.remedy = p, detail, remedy
+	k.phase = p
+	k.tell(p, detail, remedy)
 	switch {
 	case isUp && !wasUp:
 		k.downC = make(chan struct{})
@@ -82,7 +83,7 @@ func (k *link) hint(detail string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.phase == waiting || k.phase == opening {
-		k.detail = detail
+		k.told.detail = detail
 	}
 }
 
@@ -128,7 +129,7 @@ func (k *link) store() string {
 func (k *link) now() (phase, string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.phase, k.detail
+	return k.phase, k.told.detail
 }
 
 // restart has the store's process replaced, where that is possible.
@@ -148,13 +149,12 @@ func (k *link) health() Health {
 
 // watch ends when the process has died or is another one: while nothing is written, no commit notices, and what the next one
 // finds on its disk may be an older copy.
-func (k *link) watch(ctx context.Context, life int, away *outage) error {
+func (k *link) watch(ctx context.Context, life int) error {
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			away.look(k)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -174,46 +174,39 @@ const (
 
 // run keeps the store connected until ctx ends.
 func (k *link) run(ctx context.Context) {
-	pause, away := firstPause, outage{since: k.clock()}
+	pause := firstPause
 	for ctx.Err() == nil {
 		life := k.health().Starts
 		marks, err := k.open(ctx)
-		code := ports.CodeOf(err)
+		mute, opened := ports.CodeOf(err) == ports.Deadline, err == nil
 		switch {
-		case err == nil && k.health().Starts != life:
+		case opened && k.health().Starts != life:
 			continue // the process was started meanwhile; which one was opened nobody knows
-		case err == nil:
+		case opened:
 			k.aim()
 			for f, mark := range marks {
 				k.families[f].reached(mark.Seq)
 			}
+			k.opened()
 			k.enter(ready, "", "")
-			away.opened(k)
 			began := k.clock()
-			if err = k.commit(ctx, marks, life, &away); refusesWrite(err) {
+			if err = k.commit(ctx, marks, life); refusesWrite(err) {
 				continue // the store lives; the write that it refuses is being isolated
 			}
-			ended := k.clock()
-			if away.look(k); away.over {
-				away = outage{since: ended}
-			}
-			if ended.Sub(began) > lastPause {
+			if k.clock().Sub(began) > lastPause {
 				pause = firstPause
 			}
-		case code.Permanent() && code != ports.Conflict || code == ports.Internal:
-			k.enter(needsOne, err.Error(), "mend what it says; the host goes on by itself then")
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		k.failed(err, life)
-		if code == ports.Deadline {
+		if mute {
 			k.replaceMute(ctx)
 		}
-		if p, _ := k.now(); p != needsOne {
-			k.enter(waiting, err.Error(), "")
-		}
-		away.tell(k, err)
+		k.ails(opened && ports.CodeOf(err) != ports.BackendGone)
+		k.enter(stands(err, opened))
+		k.logAway(err)
 		select {
 		case <-time.After(pause):
 		case <-k.poke:
@@ -221,6 +214,22 @@ func (k *link) run(ctx context.Context) {
 		}
 		pause = min(pause*2, lastPause)
 	}
+}
+
+// stands is the state that an error leads to: of a store that was opened, and of one that could not be.
+func stands(err error, opened bool) (p phase, detail, remedy string) {
+	const mend = "mend what it says; the host goes on by itself then"
+	var need *needError
+	why, code := ports.AsError(err), ports.CodeOf(err)
+	switch {
+	case errors.As(err, &need):
+		return needsOne, need.Error(), need.remedy
+	case why.Field == ports.FieldObstacle:
+		return needsOne, why.Message, mend
+	case code == ports.Unauthorized, !opened && (code.Permanent() || code == ports.Internal):
+		return needsOne, err.Error(), mend
+	}
+	return waiting, err.Error(), ""
 }
 
 // failed lets the status say what went wrong, also when it is over. What only follows from the end of a process is left out:
@@ -253,66 +262,22 @@ func refusesWrite(err error) bool {
 	return code.Permanent() && code != ports.Conflict
 }
 
-// outage is a time without a local store. Short ones, as at every start, are not worth a line in the log.
-type outage struct {
-	since time.Time
-	told  bool
-	over  bool
-	taken uint64 // how many writes the store had taken when it was opened
-	owed  bool   // writes waited for it then: it is back when it has taken one, and may have no room for any
-}
-
-const quietOutage = 2 * time.Second
-
-func (o *outage) tell(k *link, why error) {
-	if !o.told && k.clock().Sub(o.since) >= quietOutage {
-		o.told = true
-		k.log.Warn("the local store is away; writes are accepted and wait for it", "name", k.name, "reason", why)
-	}
-}
-
-// opened notes that the store was opened again.
-func (o *outage) opened(k *link) {
-	o.over, o.taken, o.owed = false, 0, false
-	for _, f := range k.families {
-		at := f.committed.Load()
-		o.taken, o.owed = o.taken+at, o.owed || at < f.head()
-	}
-	o.look(k)
-}
-
-// look sees whether the outage is over.
-func (o *outage) look(k *link) {
-	taken := uint64(0)
-	for _, f := range k.families {
-		taken += f.committed.Load()
-	}
-	if o.over || o.owed && taken == o.taken {
-		return
-	}
-	o.over = true
-	if o.told {
-		o.told = false
-		k.log.Info("the local store is back", "name", k.name)
-	}
-}
-
 // commit runs both families until one of them fails, or the process is another one than at the opening.
-func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark, life int, away *outage) error {
+func (k *link) commit(ctx context.Context, marks map[ports.Family]ports.Mark, life int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make(chan error, len(k.families)+1)
-	go func() { errs <- k.watch(ctx, life, away) }()
+	go func() { errs <- k.watch(ctx, life) }()
 	for f, family := range k.families {
 		go func() { errs <- family.committer.run(ctx, k.Store, marks[f].Epoch, marks[f].Seq) }()
 	}
 	first := <-errs
 	cancel()
-	if !refusesWrite(first) {
-		k.enter(waiting, first.Error(), "")
-	}
 	if ports.AsError(first).Op == opSetAside {
-		k.enter(needsOne, first.Error(), "look at `holdfast unsettled list`; retry or discard what is there")
+		first = &needError{first, "look at `holdfast unsettled list`; retry or discard what is there"}
+	}
+	if !refusesWrite(first) {
+		k.enter(stands(first, true))
 	}
 	for range k.families {
 		<-errs //nolint:errcheck // the first one is the reason

@@ -44,10 +44,9 @@ func (k *link) meet(ctx context.Context) (standing ports.Standing, plan course, 
 	k.choice = plan.choice
 	k.mu.Unlock()
 	if plan.wait != "" {
-		k.enter(needsOne, plan.wait, plan.remedy)
-		return standing, plan, ports.Errorf(ports.Unavailable, "local store", "%s", plan.wait)
+		return standing, plan, &needError{ports.Errorf(ports.Unavailable, "", "%s", plan.wait), plan.remedy}
 	}
-	if p, _ := k.now(); p != ready && p != needsOne {
+	if p, _ := k.now(); p == waiting {
 		k.enter(opening, "", "")
 	}
 	k.mu.Lock()
@@ -60,9 +59,6 @@ func (k *link) meet(ctx context.Context) (standing ports.Standing, plan course, 
 func (k *link) admit(ctx context.Context, standing ports.Standing, plan course) (map[ports.Family]ports.Mark, error) {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	if p, _ := k.now(); p != ready {
-		k.enter(opening, "", "")
-	}
 	if err := k.settleSeqs(standing, plan); err != nil {
 		return nil, err
 	}
@@ -81,6 +77,9 @@ func (k *link) admit(ctx context.Context, standing ports.Standing, plan course) 
 	err := k.Store.Open(ctx, ports.Opening{
 		HostID: k.hostID, Nonce: standing.Nonce, Next: k.nonce, Epochs: epochs, Resume: plan.resume, Retention: k.retention,
 	})
+	if ports.CodeOf(err) == ports.Conflict { // somebody opened it meanwhile: the next meeting tells who
+		err = ports.Errorf(ports.Unavailable, "local store", "%v", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +99,19 @@ func (k *link) admit(ctx context.Context, standing ports.Standing, plan course) 
 	k.mu.Lock()
 	k.storeID, k.accept = standing.StoreID, notAccepted
 	k.mu.Unlock()
+	if plan.same {
+		k.logOlder(marks)
+	}
 	return marks, k.state.SetLocal(ports.LocalMark{Name: k.name, StoreID: standing.StoreID, Marks: marks})
+}
+
+// logOlder has the log say what an older copy of the store is brought forward by.
+func (k *link) logOlder(marks map[ports.Family]ports.Mark) {
+	for name, f := range k.families {
+		if from, to := marks[name].Seq+1, f.committed.Load(); from <= to {
+			k.log.Info("an older copy of the local store is brought forward from the journal", "name", k.name, "family", name, "from", from, "to", to)
+		}
+	}
 }
 
 // decide compares the store with what the host remembers.

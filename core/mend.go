@@ -122,8 +122,8 @@ func (k *link) awaitSource(away *source, span ports.Span) error {
 	k.choice = true
 	k.mu.Unlock()
 	detail := fmt.Sprintf("the local store and the journal lack writes %d to %d; %s has them and does not answer", span.From, span.To, away.w.Name)
-	k.enter(needsOne, detail, fmt.Sprintf("bring %s back, or run `holdfast local accept` to go on without them", away.w.Name))
-	return ports.Errorf(ports.Unavailable, "local store", "%s", detail)
+	remedy := fmt.Sprintf("bring %s back, or run `holdfast local accept` to go on without them", away.w.Name)
+	return &needError{ports.Errorf(ports.Unavailable, "", "%s", detail), remedy}
 }
 
 // adoptIdentity makes an empty, new store the known one before anything is put into it, so that a mending that is interrupted

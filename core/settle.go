@@ -85,6 +85,7 @@ func passed(b ports.CommitBatch, mark uint64) ports.CommitBatch {
 func (c *committer) settled(b *ports.CommitBatch, decisions []ports.Decision) error {
 	if b.Through > c.committed.Load() {
 		c.reached(b.Through)
+		c.host.link.took()
 	}
 	for _, d := range decisions {
 		c.counts.decided(d)

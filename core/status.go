@@ -227,7 +227,7 @@ func (k *link) status() BackendStatus {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := BackendStatus{
-		Name: k.name, Kind: k.Kind, Local: true, State: string(k.phase), Detail: k.detail, Remedy: k.remedy, Since: k.since.UTC(),
+		Name: k.name, Kind: k.Kind, Local: true, State: string(k.told.phase), Detail: k.told.detail, Remedy: k.told.remedy, Since: k.told.since.UTC(),
 		StoreID: k.storeID, PID: health.PID, Starts: health.Starts, Words: health.Words,
 	}
 	if health.Detail != "" { // it does not run, or runs and has gone silent

@@ -165,7 +165,7 @@ func TestASilentPluginIsToldOfWhileItRuns(t *testing.T) {
 
 func TestALocalStoreThatAnswersNoBatchIsToldOfWithinTwoSeconds(t *testing.T) {
 	t.Parallel()
-	play(t, func(t *testing.T, s *stage) {
+	playWith(t, func(s *stage) { s.revive = true }, func(t *testing.T, s *stage) {
 		s.store.suffers(func(*ports.CommitBatch) fate { return fate{kind: hangs} })
 		s.host.Begin(upsert("a", "Pending"))
 		s.in(1900 * time.Millisecond)

@@ -99,13 +99,24 @@ func serverFault(op string, e *pgconn.PgError) *ports.Error {
 	if class := e.Code[:min(2, len(e.Code))]; !slices.Contains([]string{"22", "23", "54"}, class) { // those show values
 		text += ": " + e.Message
 	}
-	return &ports.Error{Code: v.code, Op: op, Message: text}
+	told := &ports.Error{Code: v.code, Op: op, Message: text}
+	if v.code == ports.Unavailable && needsPerson(e) {
+		told.Field = ports.FieldObstacle
+	}
+	return told
 }
 
 // needsPerson says that trying again soon is of no use.
 func needsPerson(err error) bool {
 	state := stateOf(err)
 	return slices.Contains([]string{"3D000", "3F000", "42501", "42704"}, state) || strings.HasPrefix(state, "28")
+}
+
+// obstacle is a fault of the database that only a person can mend, whatever is written to it.
+func obstacle(op, format string, args ...any) *ports.Error {
+	e := ports.Errorf(ports.Unavailable, op, format, args...)
+	e.Field = ports.FieldObstacle
+	return e
 }
 
 // lost says whether a connection ended, or may as well have.

@@ -69,6 +69,9 @@ func TestWhatTheServerSaysHasACode(t *testing.T) {
 		if ports.CodeOf(err) != code || !strings.Contains(err.Error(), "SQLSTATE "+state) || strings.Contains(err.Error(), "of a record") {
 			t.Errorf("%s is %s: %v", state, ports.CodeOf(err), err)
 		}
+		if person := state == "3D000" || state == "3F000"; person != (ports.AsError(err).Field == ports.FieldObstacle) {
+			t.Errorf("%s stands in the field %q", state, ports.AsError(err).Field)
+		}
 		if class := state[:2]; (class == "22" || class == "23" || class == "54") == strings.Contains(err.Error(), "said") {
 			t.Errorf("%s says %v", state, err)
 		}

@@ -95,8 +95,14 @@ func TestWhatOnlyAPersonCanMendIsToldAndSeldomTried(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), wrong.says) || what == "the password" && strings.Contains(fmt.Sprintf("%+v", err), secret) {
 				t.Errorf("%s: %+v", what, err)
 			}
-			if p := b.Probe(t.Context(), ports.Queue); ports.CodeOf(p).Permanent() {
+			p := b.Probe(t.Context(), ports.Queue)
+			if ports.CodeOf(p).Permanent() {
 				t.Errorf("%s: %v is for good", what, p)
+			}
+			for _, e := range []error{err, p} {
+				if ports.CodeOf(e) != ports.Unauthorized && ports.AsError(e).Field != ports.FieldObstacle {
+					t.Errorf("%s: %v does not say that it needs a person", what, e)
+				}
 			}
 		}
 		if n := b.pool.Stat().NewConnsCount(); n > 45 {

@@ -36,7 +36,8 @@ func connectFault(err error) error {
 	}
 	told := &ports.Error{Code: ports.Unavailable, Op: opConnect}
 	if said, ok := errors.AsType[*pgconn.PgError](err); ok {
-		told.Code = serverFault(opConnect, said).Code
+		why := serverFault(opConnect, said)
+		told.Code, told.Field = why.Code, why.Field
 	}
 	told.Message = strings.Join(refusals(e), "; ")
 	if e.Config != nil {

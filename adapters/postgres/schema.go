@@ -116,7 +116,7 @@ func storeOf(ctx context.Context, conn *pgx.Conn) (storeID string, err error) {
 	case err != nil:
 		return "", err
 	case encoding != "UTF8":
-		return "", ports.Errorf(ports.Unavailable, "postgres: open", "the database has the encoding %s, which cannot hold every text; make one with ENCODING 'UTF8' TEMPLATE template0", encoding)
+		return "", obstacle("postgres: open", "the database has the encoding %s, which cannot hold every text; make one with ENCODING 'UTF8' TEMPLATE template0", encoding)
 	case !there:
 		return "", nil
 	}
@@ -127,7 +127,7 @@ func storeOf(ctx context.Context, conn *pgx.Conn) (storeID string, err error) {
 	version, _ := strconv.Atoi(words[keySchema]) // none: 0
 	switch {
 	case version > ports.SchemaVersion:
-		return "", ports.Errorf(ports.Unavailable, "postgres: open",
+		return "", obstacle("postgres: open",
 			"the tables have schema version %d, this holdfast knows %d; use the newer holdfast or another schema", version, ports.SchemaVersion)
 	case version < ports.SchemaVersion:
 		return "", nil

@@ -93,7 +93,7 @@ func TestTablesOfANewerHoldfastAreRefusedWithBothVersions(t *testing.T) {
 	conn := session(t, dsn)
 	run(t, conn, `UPDATE "UVHoldfast" SET "Value" = '7' WHERE "Key" = 'Schema'`)
 	_, err := openStore(t, dsn).Stand(t.Context(), host)
-	if ports.CodeOf(err) != ports.Unavailable || !strings.Contains(err.Error(), "schema version 7, this holdfast knows 2") {
+	if ports.AsError(err).Field != ports.FieldObstacle || ports.CodeOf(err) != ports.Unavailable || !strings.Contains(err.Error(), "schema version 7, this holdfast knows 2") {
 		t.Errorf("it stands: %v", err)
 	}
 }
