@@ -90,6 +90,9 @@ func (c *committer) submit(ctx context.Context, store ports.LocalStore, epoch st
 		if err := c.awaitEntries(ctx, after); err != nil {
 			return err
 		}
+		if err := slots.Acquire(ctx, 1); err != nil { // first, so that a batch takes in what comes while all are in flight
+			return err
+		}
 		c.mu.Lock()
 		limit, alone := c.doubt.size()
 		c.mu.Unlock()
@@ -101,9 +104,9 @@ func (c *committer) submit(ctx context.Context, store ports.LocalStore, epoch st
 		weight := int64(1)
 		if alone || replay {
 			weight = window
-		}
-		if err := slots.Acquire(ctx, weight); err != nil {
-			return err
+			if err := slots.Acquire(ctx, window-1); err != nil {
+				return err
+			}
 		}
 		pending, err := store.Commit(ctx, batch)
 		flight <- sent{batch: batch, pending: pending, weight: weight, err: err}

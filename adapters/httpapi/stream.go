@@ -21,8 +21,8 @@ import (
 //
 //	body --> lines --> Begin --> [ due ] --> Wait --> answer --> response
 const (
-	windowLines = 1024
-	windowBytes = 2 << 20
+	windowLines = 4096
+	windowBytes = 4 << 20
 )
 
 // due is a line that was read and is not answered yet.

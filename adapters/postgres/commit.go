@@ -140,14 +140,13 @@ func (w *writer) commitOnce(t *turn, group []*line.Job) error {
 func (w *writer) fence(t *turn) (map[ports.Family]ports.Mark, error) {
 	b := &pgx.Batch{}
 	host := w.rules.HostID
-	t.base.queueStart(b, forGood.begin)
+	w.queueBegin(b)
 	words := map[string]string{}
 	take := func(row []any) error {
 		key, _ := row[0].(string)
 		words[key], _ = row[1].(string)
 		return nil
 	}
-	w.fold.queueBarrier(b)
 	rowsOf(b.Queue(`SELECT "Key", "Value" FROM "UVHoldfast" WHERE "Key" = $1 FOR UPDATE`, keyNonce(host)), take)
 	rowsOf(b.Queue(`SELECT "Key", "Value" FROM "UVHoldfast" WHERE "Key" = ANY($1::text[])`,
 		[]string{keyStoreID, keyMark(ports.Queue, host), keyMark(ports.Manifest, host)}), take)

@@ -82,8 +82,7 @@ func (p *putting) once(t *turn, from, to int) (n int, refused, err error) {
 		f.wantOf(&b.Rows[i])
 	}
 	first := &pgx.Batch{}
-	t.base.queueStart(first, forGood.begin)
-	f.queueBarrier(first)
+	w.queueBegin(first)
 	follows := w.rules.HostID == "" // else the store is the truth, and its own marks say how far it is
 	storeID := ""
 	rowsOf(first.Queue(readKey, keyStoreID), func(row []any) error {

@@ -129,6 +129,17 @@ func (w *writer) transact(op string, bytes int64, fn func(t *turn) error) error 
 	}
 }
 
+// byKey has the server find rows by the indexes of their keys. What it knows of a table's size is a minute old, and its plans may be
+// older: those that were made while the tables were empty read all of a table for every transaction, and it grows the while.
+const byKey = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+
+// queueBegin begins a transaction that changes records.
+func (w *writer) queueBegin(b *pgx.Batch) {
+	w.base.queueStart(b, forGood.begin)
+	b.Queue(byKey)
+	w.fold.queueBarrier(b)
+}
+
 // told gives an error its code. Our own limit is the server's silence, and no caller's.
 func (w *writer) told(op string, err error) error {
 	if code := ports.CodeOf(err); code == ports.Deadline || code == ports.Canceled {

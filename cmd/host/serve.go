@@ -8,7 +8,11 @@ import (
 	"holdfast/core"
 	"holdfast/internal/config"
 	"holdfast/internal/exitcode"
+	"holdfast/internal/heap"
 )
+
+// heapFloor makes the host's collector begin at twice as many bytes.
+const heapFloor = 32 << 20
 
 // serveCommand is `holdfast serve`: it puts the parts together, runs them and stops them in order.
 //
@@ -30,6 +34,7 @@ func (s serveCommand) Run(in *invocation) error {
 	if err != nil {
 		return err
 	}
+	heap.Floor(heapFloor)
 	log := in.logger(cfg)
 	if err := in.checkToServe(cfg); err != nil {
 		return err

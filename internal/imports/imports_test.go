@@ -35,7 +35,7 @@ var rules = []rule{
 	{"adapters/postgres", []string{"adapters/postgres", "adapters/line", "ports"}, "a store that decides shares the line in front of its writer with the others"},
 	{"adapters/*", []string{"adapters/SELF", "ports"}, "a driven adapter knows only ports"},
 	{"plugins/proto", []string{"plugins/proto"}, "the protocol stands for itself"},
-	{"plugins/sdk", []string{"plugins/sdk", "ports", "adapters/wire", "plugins/proto"}, "the SDK is what authors outside of this module get"},
+	{"plugins/sdk", []string{"plugins/sdk", "ports", "adapters/wire", "plugins/proto", "internal/heap"}, "the SDK is what authors outside of this module get"},
 	{"plugins/conformance", []string{"plugins/conformance", "ports"}, "the suite knows only ports"},
 	{"plugins/templates/*", []string{"plugins/sdk", "ports"}, "a template is a project of somebody outside of this module"},
 	{"plugins/templates", []string{"plugins/templates", "plugins/proto", "ports"}, "what renders projects knows the contract that it puts into them"},

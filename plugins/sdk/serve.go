@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"holdfast/adapters/wire"
+	"holdfast/internal/heap"
 	"holdfast/ports"
 )
 
@@ -24,6 +25,9 @@ const (
 	orphanClose = 500 * time.Millisecond
 )
 
+// heapFloor makes the collector of a plugin begin at twice as many bytes.
+const heapFloor = 32 << 20
+
 // Serve is a plugin's main: it serves the backend until the host says stop or is gone, closes it and ends the process.
 // Started by hand, it says what it is and exits with 1.
 func Serve(backend ports.Backend) {
@@ -31,6 +35,7 @@ func Serve(backend ports.Backend) {
 		explain(os.Stderr, backend, os.Args[0])
 		os.Exit(1)
 	}
+	heap.Floor(heapFloor)
 	log := Logger()
 	deafen()
 	var once sync.Once

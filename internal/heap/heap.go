@@ -1,0 +1,11 @@
+// Package heap lets a small process collect its garbage seldom. The collector starts when the heap has grown to twice of what lives,
+// and holdfast's processes keep a few megabytes and allocate tens of them for every thousand writes: they would collect without end.
+package heap
+
+// floor is never touched, so it costs address space and no memory; the collector counts it as living.
+var floor []byte
+
+// Floor puts a floor of so many bytes under what the collector takes for living: it starts at twice the floor or later. A percentage
+// (GOGC) instead would multiply what lives while large records are under way, and a memory limit would make the collector run without
+// end when more than that lives.
+func Floor(bytes int) { floor = make([]byte, bytes) }
