@@ -161,7 +161,7 @@ func deadlineOf(b *ports.CommitBatch) time.Duration {
 	for i := range b.Entries {
 		bytes += b.Entries[i].Cost()
 	}
-	return commitDeadline + time.Duration(bytes>>23)*time.Second
+	return commitDeadline + ports.TimeFor(bytes)
 }
 
 // judge decides what a failed batch means. It gives the error with which the connection is to be begun anew.

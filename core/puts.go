@@ -134,11 +134,11 @@ func (s *session) call(ctx context.Context, c chunk, u urgency, position *ports.
 	if stored := w.storedAt(); stored.StoreID != "" {
 		batch.After = &stored // also without a position: one that comes too late must find that it moved
 	}
-	size := 0
+	size := int64(0)
 	for i := range c.rows {
-		size += len(c.rows[i].Body)
+		size += int64(len(c.rows[i].Body))
 	}
-	patience := putDeadline + time.Duration(size>>23)*time.Second
+	patience := putDeadline + ports.TimeFor(size)
 	type answer struct {
 		applied ports.Applied
 		err     error

@@ -176,3 +176,10 @@ const (
 	MaxPageBytes    = 16 << 20 // every page is cut there
 	MaxMessageBytes = 72 << 20 // one message between host and plugin
 )
+
+// bytesPerSecond is how fast a store takes what a batch brings, at least.
+const bytesPerSecond = 4 << 20
+
+// TimeFor is what a batch of so many bytes may take beside the usual time. Host and plugins reckon alike: who waits for a batch
+// waits as long as its store may work on it.
+func TimeFor(bytes int64) time.Duration { return time.Duration(bytes) * time.Second / bytesPerSecond }

@@ -98,13 +98,10 @@ type turn struct {
 	base *database
 }
 
-// bytesPerSecond is how fast a server takes what is sent to it at least: a transaction gets the time for it beside its usual time.
-const bytesPerSecond = 4 << 20
-
 // transact runs fn as a transaction: fn begins it with its first statements and ends it with its last, see turn.begin. What another
 // transaction was in the way of is run again, and so is what a lost connection left open: fn finds what was done already.
 func (w *writer) transact(op string, bytes int64, fn func(t *turn) error) error {
-	limit := w.base.conf.timeout + time.Duration(bytes)*time.Second/bytesPerSecond
+	limit := w.base.conf.timeout + ports.TimeFor(bytes)
 	ctx, cancel := context.WithTimeout(w.ctx, limit)
 	defer cancel()
 	for try := 1; ; try++ {
