@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -191,8 +192,8 @@ func (t *telling) take(host string, found []step, seq *uint64) (left bool, err e
 				same++
 			}
 			bytes := t.bytes
-			for _, row := range rows[:same] {
-				bytes += len(row.Body) + len(row.Key) + rowOverhead
+			for i := range rows[:same] {
+				bytes += tables.SizeOf(&rows[i])
 			}
 			if len(t.page.Rows) > 0 && bytes > ports.MaxPageBytes {
 				return true, nil

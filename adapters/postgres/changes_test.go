@@ -227,7 +227,7 @@ func TestChangesAreReadAlongTheirIndexes(t *testing.T) {
 	conn := session(t, dsn)
 	for _, l := range layouts {
 		own := map[*layout]string{items: `"WorkItemHash"`, events: `"EventGUID"`, attempts: `"WorkItemHash"`, manifests: `"Hash"`}[l]
-		run(t, conn, `INSERT INTO "`+l.table.Name+`" (`+own+`, "ChangeHost", "ChangeSeq") SELECT 'k' || n, $1, n FROM generate_series(1, 20000) AS n`, host)
+		run(t, conn, `INSERT INTO "`+l.Table.Name+`" (`+own+`, "ChangeHost", "ChangeSeq") SELECT 'k' || n, $1, n FROM generate_series(1, 20000) AS n`, host)
 	}
 	run(t, conn, `INSERT INTO "UVGone" ("Kind", "Key", "ChangeHost", "ChangeSeq") SELECT 'WorkItem', 'd' || n, $1, n FROM generate_series(1, 20000) AS n`, host)
 	run(t, conn, `ANALYZE`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -17,7 +18,7 @@ func (b *Backend) Events(ctx context.Context, q ports.EventQuery) (ports.Page, e
 	list.along("WorkItemHash", q.Key)
 	return view(ctx, d, "postgres: list events", func(ctx context.Context, r *reading) (ports.Page, error) {
 		l := *list // it moves on
-		return l.fill(ctx, r, newPager(q.Limit), !q.Bodies, b.searchLimit)
+		return l.fill(ctx, r, tables.NewPager(q.Limit), !q.Bodies, b.searchLimit)
 	})
 }
 
@@ -28,13 +29,13 @@ func (b *Backend) Attempts(ctx context.Context, q ports.AttemptQuery) (ports.Pag
 		return ports.Page{}, err
 	}
 	return view(ctx, d, "postgres: list attempts", func(ctx context.Context, r *reading) (ports.Page, error) {
-		m, p := &marks{}, newPager(q.Limit)
+		m, p := &marks{}, tables.NewPager(q.Limit)
 		where := `"WorkItemHash" = ` + m.of(q.Key)
 		if q.After != nil {
 			where += ` AND "AttemptNumber" > ` + m.of(q.After.Num)
 		}
 		text := `SELECT "AttemptNumber", "` + attempts.id + `", ` + attempts.texts(false) + ` FROM "UVQueueWorkItemAttempt" WHERE ` + where +
-			` AND "Deleted" = 0 ORDER BY "AttemptNumber" LIMIT ` + strconv.Itoa(p.limit+1)
+			` AND "Deleted" = 0 ORDER BY "AttemptNumber" LIMIT ` + strconv.Itoa(p.Limit+1)
 		var hits []hit
 		err := r.query(ctx, text, func(row []any) error {
 			h := hit{at: ports.Cursor{Sort: q.Key, Key: q.Key, Kind: ports.KindAttempt}, layout: attempts}
@@ -47,6 +48,6 @@ func (b *Backend) Attempts(ctx context.Context, q ports.AttemptQuery) (ports.Pag
 		if err == nil {
 			_, err = (&listing{layout: attempts}).take(ctx, r, p, hits, false)
 		}
-		return p.page, err
+		return p.Page, err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -16,12 +17,12 @@ func (b *Backend) Export(ctx context.Context, q ports.ExportQuery) (ports.Page, 
 		return ports.Page{}, err
 	}
 	return view(ctx, d, "postgres: export", func(ctx context.Context, r *reading) (ports.Page, error) {
-		p := newPager(q.Limit)
-		hits, err := r.exported(ctx, &q, p.limit+1)
+		p := tables.NewPager(q.Limit)
+		hits, err := r.exported(ctx, &q, p.Limit+1)
 		if err == nil {
 			_, err = (&listing{}).take(ctx, r, p, hits, false)
 		}
-		return p.page, err
+		return p.Page, err
 	})
 }
 
@@ -30,7 +31,7 @@ func (r *reading) exported(ctx context.Context, q *ports.ExportQuery, few int) (
 	m := &marks{}
 	var parts []string
 	for _, l := range ofFamilyLayouts(q.Family) {
-		key := `"` + l.table.Key + `"`
+		key := `"` + l.Table.Key + `"`
 		order, columns := key, `'' AS o, '' AS g, 0::bigint AS n`
 		switch l {
 		case events:
@@ -47,7 +48,7 @@ func (r *reading) exported(ctx context.Context, q *ports.ExportQuery, few int) (
 			where = more + " AND " + where
 		}
 		parts = append(parts, `(SELECT `+strconv.Itoa(len(parts))+` AS rank, `+key+` AS k, `+columns+
-			`, "`+l.id+`" AS id, `+l.texts(false)+` AS size FROM "`+l.table.Name+`" WHERE `+where+` ORDER BY `+order+` LIMIT `+strconv.Itoa(few)+`)`)
+			`, "`+l.id+`" AS id, `+l.texts(false)+` AS size FROM "`+l.Table.Name+`" WHERE `+where+` ORDER BY `+order+` LIMIT `+strconv.Itoa(few)+`)`)
 	}
 	text := `SELECT rank, k, g, n, id, size FROM (` + strings.Join(parts, " UNION ALL ") + `) AS each ORDER BY k, rank, o, g, n LIMIT ` + strconv.Itoa(few)
 	kinds := ofFamilyLayouts(q.Family)
@@ -55,7 +56,7 @@ func (r *reading) exported(ctx context.Context, q *ports.ExportQuery, few int) (
 	err := r.query(ctx, text, func(row []any) error {
 		rank, _ := row[0].(int64)
 		h := hit{layout: kinds[rank]}
-		h.at.Kind = h.layout.table.Kind
+		h.at.Kind = h.layout.Table.Kind
 		h.at.Sort, _ = row[1].(string)
 		h.at.Key = h.at.Sort
 		if h.layout == events {
@@ -82,7 +83,7 @@ func rankOf(k ports.Kind) int {
 
 // behind is the condition for the rows of a table behind a record.
 func (r *reading) behind(ctx context.Context, m *marks, l *layout, after *ports.Cursor) (string, error) {
-	key, own := `"`+l.table.Key+`"`, rankOf(l.table.Kind)
+	key, own := `"`+l.Table.Key+`"`, rankOf(l.Table.Kind)
 	from := m.of(bound(after.Sort))
 	switch done := rankOf(after.Kind); {
 	case own > done:

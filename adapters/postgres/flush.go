@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -52,21 +53,21 @@ func (f *fold) flushTable(b *pgx.Batch, l *layout) {
 		if r.next == nil {
 			continue
 		}
-		c := writing{row: r, values: make([]any, len(l.names))}
+		c := writing{row: r, values: make([]any, len(l.Names))}
 		if r.base != nil {
-			if c.set = l.changes(c.values, r.owner, r.base, r.next); c.set != 0 {
+			if c.set = l.Changes(c.values, r.owner, r.base, r.next); c.set != 0 {
 				changed[c.set] = append(changed[c.set], c)
 			}
 			continue
 		}
-		l.values(c.values, r.owner, r.next)
-		c.set = filled(c.values)
+		l.Values(c.values, r.owner, r.next)
+		c.set = tables.Filled(c.values)
 		union |= c.set
 		fresh = append(fresh, c)
 	}
 	if len(gone) > 0 {
 		slices.Sort(gone)
-		b.Queue(`DELETE FROM "`+l.table.Name+`" WHERE "`+l.id+`" = ANY($1::bigint[])`, gone)
+		b.Queue(`DELETE FROM "`+l.Table.Name+`" WHERE "`+l.id+`" = ANY($1::bigint[])`, gone)
 	}
 	if l != events { // two hosts that bring the same new records meet in the same order; events come as they happened
 		slices.SortFunc(fresh, func(a, b writing) int {
@@ -99,7 +100,7 @@ func merged(l *layout, changed map[uint64][]writing) []uint64 {
 	for _, set := range sets[maxSets-1:] {
 		union |= set
 		for _, c := range changed[set] {
-			l.values(c.values, c.row.owner, c.row.next)
+			l.Values(c.values, c.row.owner, c.row.next)
 			rest = append(rest, c)
 		}
 		delete(changed, set)
@@ -115,7 +116,7 @@ func merged(l *layout, changed map[uint64][]writing) []uint64 {
 func (l *layout) arrays(list []writing, set uint64, args []any) []any {
 	for ; set != 0; set &= set - 1 {
 		at := bits.TrailingZeros64(set)
-		switch l.kinds[at] {
+		switch l.Types[at] {
 		case ports.Integer:
 			args = append(args, column[int64](list, at))
 		case ports.Float:
@@ -188,22 +189,22 @@ func (k textKey) text() string {
 	}
 	for set := k.set; set != 0; set &= set - 1 {
 		at := bits.TrailingZeros64(set)
-		params = append(params, fmt.Sprintf("$%d::%s", len(params)+1, arrayOf(l.kinds[at])))
+		params = append(params, fmt.Sprintf("$%d::%s", len(params)+1, arrayOf(l.Types[at])))
 		field := fmt.Sprintf("c%d", at)
 		fields = append(fields, field)
-		names = append(names, l.names[at])
-		sets = append(sets, fmt.Sprintf(`"%s" = v.%s`, l.names[at], field))
+		names = append(names, l.Names[at])
+		sets = append(sets, fmt.Sprintf(`"%s" = v.%s`, l.Names[at], field))
 	}
 	from := ` FROM unnest(` + strings.Join(params, ", ") + `) AS v(` + strings.Join(fields, ", ") + `)`
 	if !k.fresh {
 		if l.updated {
 			sets = append(sets, `"UpdateDate" = `+utc)
 		}
-		return `UPDATE "` + l.table.Name + `" AS t SET ` + strings.Join(sets, ", ") + from + ` WHERE t."` + l.id + `" = v.id`
+		return `UPDATE "` + l.Table.Name + `" AS t SET ` + strings.Join(sets, ", ") + from + ` WHERE t."` + l.id + `" = v.id`
 	}
 	dates, values := `, "CreateDate"`, ", "+utc
 	if l.updated {
 		dates, values = dates+`, "UpdateDate"`, values+", "+utc
 	}
-	return `INSERT INTO "` + l.table.Name + `" (` + quoted(names) + dates + `) SELECT ` + strings.Join(fields, ", ") + values + from
+	return `INSERT INTO "` + l.Table.Name + `" (` + tables.Quoted(names) + dates + `) SELECT ` + strings.Join(fields, ", ") + values + from
 }

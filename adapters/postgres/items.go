@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -16,7 +17,7 @@ func (b *Backend) Item(ctx context.Context, key string) (ports.Row, error) {
 
 // one reads a record by its key.
 func (b *Backend) one(ctx context.Context, l *layout, key string) (ports.Row, error) {
-	op := "postgres: read " + string(l.table.Kind)
+	op := "postgres: read " + string(l.Table.Kind)
 	d, err := b.open(ctx)
 	if err != nil {
 		return ports.Row{}, err
@@ -25,9 +26,9 @@ func (b *Backend) one(ctx context.Context, l *layout, key string) (ports.Row, er
 	var row ports.Row
 	if holdable(key) {
 		row, err = view(ctx, d, op, func(ctx context.Context, r *reading) (row ports.Row, err error) {
-			err = r.query(ctx, `SELECT `+l.list+` FROM "`+l.table.Name+`" WHERE "`+l.table.Key+`" = $1 AND "Deleted" = 0`, func(values []any) error {
+			err = r.query(ctx, `SELECT `+l.List+` FROM "`+l.Table.Name+`" WHERE "`+l.Table.Key+`" = $1 AND "Deleted" = 0`, func(values []any) error {
 				found = true
-				row, err = l.restore(values, false)
+				row, err = l.Restore(values, false)
 				return err
 			}, key)
 			return row, err
@@ -52,7 +53,7 @@ func (b *Backend) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, err
 		if q.OrderBy != "" {
 			return l.sorted(ctx, r, &q)
 		}
-		return l.fill(ctx, r, newPager(q.Limit), !q.Bodies, b.searchLimit)
+		return l.fill(ctx, r, tables.NewPager(q.Limit), !q.Bodies, b.searchLimit)
 	})
 }
 
@@ -91,13 +92,13 @@ func itemList(q *ports.ItemQuery) *listing {
 // sorted gives one page in the order of any column, without a cursor: the column's values may change while one pages. What
 // is sorted is the column and where the rows are, so that it needs little memory.
 func (l *listing) sorted(ctx context.Context, r *reading, q *ports.ItemQuery) (ports.Page, error) {
-	t := l.layout.table
+	t := l.layout.Table
 	if !slices.ContainsFunc(tableColumns(t), func(c ports.Column) bool { return c.Name == q.OrderBy }) {
 		return ports.Page{}, ports.InField(ports.Invalid, "OrderBy", "%q is no column of %s", q.OrderBy, t.Name)
 	}
-	p := newPager(q.Limit)
+	p := tables.NewPager(q.Limit)
 	if l.none {
-		return p.page, nil
+		return p.Page, nil
 	}
 	column := q.OrderBy
 	if column == "EnqueuedAt" {
@@ -117,7 +118,7 @@ func (l *listing) sorted(ctx context.Context, r *reading, q *ports.ItemQuery) (p
 		direction, empty = " DESC", " NULLS LAST"
 	}
 	text := `SELECT "` + l.layout.id + `", ` + l.layout.texts(!q.Bodies) + ` FROM "` + t.Name + `" WHERE ` + strings.Join(where, " AND ") +
-		` ORDER BY "` + column + `"` + direction + empty + `, "` + l.key + `"` + direction + ` LIMIT ` + strconv.Itoa(p.limit)
+		` ORDER BY "` + column + `"` + direction + empty + `, "` + l.key + `"` + direction + ` LIMIT ` + strconv.Itoa(p.Limit)
 	var hits []hit
 	err := r.query(ctx, text, func(row []any) error {
 		h := hit{layout: l.layout}
@@ -129,6 +130,6 @@ func (l *listing) sorted(ctx context.Context, r *reading, q *ports.ItemQuery) (p
 	if err == nil {
 		_, err = l.take(ctx, r, p, hits, !q.Bodies)
 	}
-	p.page.Next = nil
-	return p.page, err
+	p.Page.Next = nil
+	return p.Page, err
 }

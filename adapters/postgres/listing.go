@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -51,7 +52,7 @@ func (l *listing) along(column string, values ...string) {
 // texts gives the different texts that a column shows for some values.
 func (l *listing) texts(column string, values []string) (shows []string) {
 	long := false
-	indexed := l.layout.short&(1<<l.layout.table.Member(column)) != 0
+	indexed := l.layout.short&(1<<l.layout.Table.Member(column)) != 0
 	for _, v := range values {
 		if !holdable(v) {
 			continue
@@ -129,7 +130,7 @@ func (l *listing) sql(few, want int, lean bool) (text string, args []any) {
 		if l.column != "" {
 			where = `"` + l.column + `" = ` + m.of(l.values[i]) + ` AND ` + where
 		}
-		branches = append(branches, `(SELECT `+columns+` FROM "`+l.layout.table.Name+`" WHERE `+where+
+		branches = append(branches, `(SELECT `+columns+` FROM "`+l.layout.Table.Name+`" WHERE `+where+
 			` ORDER BY "`+l.sort+`"`+direction+`, "`+l.key+`"`+direction+` LIMIT `+strconv.Itoa(few)+`)`)
 	}
 	text = strings.Join(branches, " UNION ALL ")
@@ -149,11 +150,11 @@ const (
 )
 
 // fill fills a page along the list. Where rows must be tested it looks at them for a bounded time, and then says how far it came.
-func (l *listing) fill(ctx context.Context, r *reading, p *pager, lean bool, limit time.Duration) (ports.Page, error) {
+func (l *listing) fill(ctx context.Context, r *reading, p *tables.Pager, lean bool, limit time.Duration) (ports.Page, error) {
 	searching := len(l.tests)+len(l.whole) > 0
 	until := time.Now().Add(limit)
 	for look := firstLook; !l.none; look = min(2*look, maxLook) {
-		few, want := p.limit+1, p.limit+1
+		few, want := p.Limit+1, p.Limit+1
 		if len(l.tests) > 0 {
 			few = look
 		}
@@ -163,16 +164,16 @@ func (l *listing) fill(ctx context.Context, r *reading, p *pager, lean bool, lim
 		}
 		full, err := l.take(ctx, r, p, hits, lean)
 		if err != nil || full || end {
-			return p.page, err
+			return p.Page, err
 		}
-		p.last, l.after = last, &last
+		p.Last, l.after = last, &last
 		if searching && time.Now().After(until) {
-			p.stop()
-			p.page.Partial = true
-			return p.page, nil
+			p.Stop()
+			p.Page.Partial = true
+			return p.Page, nil
 		}
 	}
-	return p.page, nil
+	return p.Page, nil
 }
 
 // find looks at the next few rows. last is the last of them, end says that there are no more.
@@ -198,9 +199,9 @@ func (l *listing) find(ctx context.Context, r *reading, few, want int, lean bool
 }
 
 // take adds the rows of hits to a page, as many as fit.
-func (l *listing) take(ctx context.Context, r *reading, p *pager, hits []hit, lean bool) (full bool, err error) {
+func (l *listing) take(ctx context.Context, r *reading, p *tables.Pager, hits []hit, lean bool) (full bool, err error) {
 	for len(hits) > 0 {
-		n := fit(hits, p.bytes)
+		n := fit(hits, p.Bytes)
 		rows, err := r.fetch(ctx, hits[:n], lean)
 		exact := rows
 		if err == nil && lean && len(l.whole) > 0 {
@@ -210,7 +211,7 @@ func (l *listing) take(ctx context.Context, r *reading, p *pager, hits []hit, le
 			return false, err
 		}
 		for i := range rows {
-			if l.exactly(&exact[i]) && p.add(rows[i], hits[i].at) {
+			if l.exactly(&exact[i]) && p.Add(rows[i], hits[i].at) {
 				return true, nil
 			}
 		}
@@ -222,15 +223,15 @@ func (l *listing) take(ctx context.Context, r *reading, p *pager, hits []hit, le
 // exactly says whether a row has the long texts that were asked for.
 func (l *listing) exactly(row *ports.Row) bool {
 	for _, w := range l.whole {
-		record, err := ports.ParseRecord(l.layout.table, row.Body)
+		record, err := ports.ParseRecord(l.layout.Table, row.Body)
 		if err != nil {
 			return false
 		}
-		at := l.layout.table.Member(w.column)
+		at := l.layout.Table.Member(w.column)
 		if record.Cols[at] == nil {
 			return false
 		}
-		value, _ := l.layout.table.Members[at].Project(record.Cols[at])
+		value, _ := l.layout.Table.Members[at].Project(record.Cols[at])
 		if text, _ := value.(string); !slices.Contains(w.values, text) {
 			return false
 		}

@@ -12,20 +12,20 @@ import (
 
 // loadText is the statement that reads and locks rows by an array of keys, or of keys and numbers.
 func (l *layout) loadText() string {
-	columns := `"` + l.id + `", "Deleted", ` + l.list
-	if l.marks >= 0 {
-		columns += `, "` + l.names[l.marks] + `"`
+	columns := `"` + l.id + `", "Deleted", ` + l.List
+	if l.Marks >= 0 {
+		columns += `, "` + l.Names[l.Marks] + `"`
 	}
-	by := `"` + l.table.Key + `"`
+	by := `"` + l.Table.Key + `"`
 	switch l {
 	case attempts:
 		columns = `t."` + strings.ReplaceAll(strings.TrimPrefix(columns, `"`), `, "`, `, t."`)
-		return `SELECT ` + columns + ` FROM unnest($1::text[], $2::bigint[]) AS v(k, n) JOIN "` + l.table.Name + `" AS t
+		return `SELECT ` + columns + ` FROM unnest($1::text[], $2::bigint[]) AS v(k, n) JOIN "` + l.Table.Name + `" AS t
 			ON t."WorkItemHash" = v.k AND t."AttemptNumber" = v.n ORDER BY t."WorkItemHash", t."AttemptNumber" FOR UPDATE OF t`
 	case events:
 		by = `"EventGUID"`
 	}
-	return `SELECT ` + columns + ` FROM "` + l.table.Name + `" WHERE ` + by + ` = ANY($1::text[]) ORDER BY ` + by + ` FOR UPDATE`
+	return `SELECT ` + columns + ` FROM "` + l.Table.Name + `" WHERE ` + by + ` = ANY($1::text[]) ORDER BY ` + by + ` FOR UPDATE`
 }
 
 var loadTexts = func() map[*layout]string {
@@ -84,16 +84,16 @@ func (f *fold) took(l *layout, values []any) error {
 	}
 	values = values[2:]
 	stamps := ""
-	if l.marks >= 0 {
+	if l.Marks >= 0 {
 		stamps, _ = values[len(values)-1].(string)
 		values = values[:len(values)-1]
 	}
-	held, err := l.held(slices.Clone(values))
+	held, err := l.Held(slices.Clone(values))
 	if err != nil {
 		return err
 	}
 	held.Stamps = stamps
-	told := l.row(values, held)
+	told := l.Row(values, held)
 	r := f.rows[placeOf(told.Kind, told.Key, told.GUID, told.Number)]
 	if r == nil {
 		return nil // a key that compares equal to ours and is another

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -20,7 +21,7 @@ func (b *Backend) Manifests(ctx context.Context, q ports.ManifestQuery) (ports.P
 	list := manifestList(&q)
 	return view(ctx, d, "postgres: list manifests", func(ctx context.Context, r *reading) (ports.Page, error) {
 		l := *list // it moves on
-		return l.fill(ctx, r, newPager(q.Limit), !q.Bodies, b.searchLimit)
+		return l.fill(ctx, r, tables.NewPager(q.Limit), !q.Bodies, b.searchLimit)
 	})
 }
 

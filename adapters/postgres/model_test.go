@@ -242,10 +242,10 @@ func empty(t *rapid.T, look *pgx.Conn) {
 }
 
 func stampsIn(t *rapid.T, look *pgx.Conn, p place) (stamps string) {
-	if p.layout.marks < 0 {
+	if p.layout.Marks < 0 {
 		return ""
 	}
-	text, args := `SELECT "Stamps" FROM "`+p.layout.table.Name+`" WHERE "`+p.layout.table.Key+`" = $1`, []any{p.key}
+	text, args := `SELECT "Stamps" FROM "`+p.layout.Table.Name+`" WHERE "`+p.layout.Table.Key+`" = $1`, []any{p.key}
 	if p.layout == attempts {
 		text, args = text+` AND "AttemptNumber" = $2`, append(args, p.number)
 	}
@@ -287,7 +287,7 @@ func compare(t *rapid.T, s *Backend, look *pgx.Conn, m *memory) {
 		}
 	}
 	order := func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.layout.table.Kind, b.layout.table.Kind), cmp.Compare(a.key, b.key), cmp.Compare(a.number, b.number))
+		return cmp.Or(cmp.Compare(a.layout.Table.Kind, b.layout.Table.Kind), cmp.Compare(a.key, b.key), cmp.Compare(a.number, b.number))
 	}
 	if a, b := slices.SortedFunc(maps.Keys(got), order), slices.SortedFunc(maps.Keys(m.held), order); !slices.Equal(a, b) {
 		t.Fatalf("the tables have %v\nwant         %v", a, b)
@@ -301,7 +301,7 @@ func compare(t *rapid.T, s *Backend, look *pgx.Conn, m *memory) {
 			t.Fatalf("%v has the stamps %s, want %s", p, stamps, want.Stamps)
 		}
 		row := got[p]
-		record, err := ports.ParseRecord(p.layout.table, row.Body)
+		record, err := ports.ParseRecord(p.layout.Table, row.Body)
 		if err != nil {
 			t.Fatal(err)
 		}

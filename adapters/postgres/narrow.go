@@ -43,8 +43,8 @@ func (l *layout) project(r *ports.Record, first ports.First) ports.Columns {
 			continue
 		}
 		c.Values[at] = shown(c.Values[at].(string))
-		if r.Cols[at] != nil && l.extra >= 0 {
-			cut = append(cut, ports.Member{Name: l.names[at], Value: r.Cols[at]})
+		if r.Cols[at] != nil && l.Extra >= 0 {
+			cut = append(cut, ports.Member{Name: l.Names[at], Value: r.Cols[at]})
 		}
 	}
 	if len(cut) > 0 {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -165,8 +166,8 @@ func (p *pruning) some(ctx context.Context, r *reading, l *layout, keys []string
 		times, terminal = manifestTimes, ports.TerminalManifests
 	}
 	var old []string
-	key := `"` + l.table.Key + `"`
-	err = r.query(ctx, `SELECT `+key+`, "Status", "ChangeHost", `+quoted(times)+` FROM "`+l.table.Name+`" WHERE `+key+` = ANY($1::text[])
+	key := `"` + l.Table.Key + `"`
+	err = r.query(ctx, `SELECT `+key+`, "Status", "ChangeHost", `+tables.Quoted(times)+` FROM "`+l.Table.Name+`" WHERE `+key+` = ANY($1::text[])
 		ORDER BY `+key+` FOR UPDATE SKIP LOCKED`, func(row []any) error {
 		name, _ := row[0].(string)
 		status, _ := row[1].(string)

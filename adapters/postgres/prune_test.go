@@ -165,8 +165,8 @@ func TestNewTablesAreVacuumedEarly(t *testing.T) {
 	_, dsn := ready(t)
 	conn := session(t, dsn)
 	for _, l := range layouts {
-		if got := ask[string](t, conn, `SELECT coalesce(array_to_string(reloptions, ', '), '') FROM pg_class WHERE oid = $1::text::regclass`, `"`+l.table.Name+`"`); got != strings.ReplaceAll(vacuumEarly, " = ", "=") {
-			t.Errorf("%s has %q", l.table.Name, got)
+		if got := ask[string](t, conn, `SELECT coalesce(array_to_string(reloptions, ', '), '') FROM pg_class WHERE oid = $1::text::regclass`, `"`+l.Table.Name+`"`); got != strings.ReplaceAll(vacuumEarly, " = ", "=") {
+			t.Errorf("%s has %q", l.Table.Name, got)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/adapters/line"
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -20,7 +21,7 @@ func (b *Backend) Put(ctx context.Context, batch ports.Batch) (ports.Applied, er
 	}
 	cost := int64(0)
 	for i := range batch.Rows {
-		cost += int64(len(batch.Rows[i].Body) + rowOverhead)
+		cost += int64(len(batch.Rows[i].Body) + tables.RowOverhead)
 	}
 	p := &putting{w: w, batch: &batch}
 	j := &line.Job{Cost: cost, Run: func() error { return p.run(cost) }}
@@ -194,7 +195,7 @@ func (f *fold) replace(row *ports.Row) (refused, err error) {
 		f.set(r, row.Key, nil)
 		return nil, nil
 	}
-	record, problem := ports.ParseRecord(l.table, row.Body)
+	record, problem := ports.ParseRecord(l.Table, row.Body)
 	if problem != nil {
 		return problem, nil
 	}

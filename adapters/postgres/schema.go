@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -77,7 +78,7 @@ func indexDDL(table string, x ports.Index) string {
 	if x.Unique {
 		unique = "UNIQUE "
 	}
-	return fmt.Sprintf(`CREATE %sINDEX "%s" ON "%s" (%s)`, unique, x.Name, table, quoted(x.Columns))
+	return fmt.Sprintf(`CREATE %sINDEX "%s" ON "%s" (%s)`, unique, x.Name, table, tables.Quoted(x.Columns))
 }
 
 // ddlLock is the advisory lock of everybody who makes or widens tables, of whatever schema.

@@ -22,7 +22,7 @@ func (b *Backend) Stand(ctx context.Context, hostID string) (ports.Standing, err
 	return view(ctx, d, "postgres: stand", func(ctx context.Context, r *reading) (s ports.Standing, err error) {
 		s = ports.Standing{Empty: true, Marks: map[ports.Family]ports.Mark{}}
 		for _, l := range layouts {
-			_, found, err := r.number(ctx, `SELECT 1 FROM "`+l.table.Name+`" LIMIT 1`)
+			_, found, err := r.number(ctx, `SELECT 1 FROM "`+l.Table.Name+`" LIMIT 1`)
 			if err != nil {
 				return s, err
 			}

@@ -32,7 +32,7 @@ func (b *Backend) Survey(ctx context.Context) (ports.Survey, error) {
 	}
 	until, limited := ctx.Deadline()
 	for _, l := range []*layout{manifests, items, attempts, events} {
-		survey.Counts[l.table.Kind] = 0
+		survey.Counts[l.Table.Kind] = 0
 		for last := int64(-1 << 63); ; {
 			if limited && time.Until(until) < surveyMargin {
 				survey.Partial = true
@@ -46,7 +46,7 @@ func (b *Backend) Survey(ctx context.Context) (ports.Survey, error) {
 			if err != nil {
 				return ports.Survey{}, err
 			}
-			survey.Counts[l.table.Kind] += c.rows
+			survey.Counts[l.Table.Kind] += c.rows
 			if c.rows < surveyStep {
 				break
 			}
@@ -61,7 +61,7 @@ type stretch struct{ rows, last int64 }
 
 func (r *reading) stretch(ctx context.Context, l *layout, after int64) (c stretch, err error) {
 	id := `"` + l.id + `"`
-	err = r.query(ctx, `SELECT count(*), max(id) FROM (SELECT `+id+` AS id FROM "`+l.table.Name+`" WHERE `+id+` > $1 ORDER BY `+id+` LIMIT `+strconv.Itoa(surveyStep)+`) AS stretch`,
+	err = r.query(ctx, `SELECT count(*), max(id) FROM (SELECT `+id+` AS id FROM "`+l.Table.Name+`" WHERE `+id+` > $1 ORDER BY `+id+` LIMIT `+strconv.Itoa(surveyStep)+`) AS stretch`,
 		func(row []any) error {
 			c.rows, _ = row[0].(int64)
 			c.last, _ = row[1].(int64)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -96,8 +97,8 @@ type swept struct {
 
 func (st *stage) page(ctx context.Context, r *reading, a ages, after ports.Cursor, limit int) (swept, error) {
 	p := swept{after: after}
-	key := `"` + st.layout.table.Key + `"`
-	err := r.query(ctx, `SELECT "`+st.sort+`", `+key+`, "ChangeHost", `+quoted(st.times)+` FROM "`+st.layout.table.Name+`"
+	key := `"` + st.layout.Table.Key + `"`
+	err := r.query(ctx, `SELECT "`+st.sort+`", `+key+`, "ChangeHost", `+tables.Quoted(st.times)+` FROM "`+st.layout.Table.Name+`"
 		WHERE "Status" = $1 AND ("`+st.sort+`", `+key+`) > ($2, $3) ORDER BY "`+st.sort+`", `+key+` LIMIT `+strconv.Itoa(sweepPage),
 		func(row []any) error {
 			if len(p.found) == limit {

@@ -42,14 +42,14 @@ func hostsOf(f ports.Family) string {
 func overFamily(f ports.Family, what, where string) string {
 	parts := []string{`SELECT ` + what + ` FROM "UVGone" WHERE "Kind" = '` + string(kindOf(f)) + `' AND ` + where}
 	for _, l := range ofFamilyLayouts(f) {
-		parts = append(parts, `SELECT `+what+` FROM "`+l.table.Name+`" WHERE `+where)
+		parts = append(parts, `SELECT `+what+` FROM "`+l.Table.Name+`" WHERE `+where)
 	}
 	return strings.Join(parts, " UNION ALL ")
 }
 
 func ofFamilyLayouts(f ports.Family) (found []*layout) {
 	for _, l := range layouts {
-		if l.table.Kind.Family() == f {
+		if l.Table.Kind.Family() == f {
 			found = append(found, l)
 		}
 	}
@@ -69,9 +69,9 @@ func trailText(f ports.Family, host, key string, after uint64, want int) (text s
 	parts := []string{`(SELECT -1::bigint AS rank, "ChangeSeq" AS seq, "IDUVGone" AS id, 0::bigint AS size, "Key" AS k FROM "UVGone"
 		WHERE "Kind" = '` + string(kindOf(f)) + `' AND ` + of("Key") + few}
 	for i, l := range layouts {
-		if l.table.Kind.Family() == f {
-			parts = append(parts, `(SELECT `+strconv.Itoa(i)+`, "ChangeSeq", "`+l.id+`", `+l.texts(false)+`, '' FROM "`+l.table.Name+
-				`" WHERE `+of(l.table.Key)+` AND "Deleted" = 0`+few)
+		if l.Table.Kind.Family() == f {
+			parts = append(parts, `(SELECT `+strconv.Itoa(i)+`, "ChangeSeq", "`+l.id+`", `+l.texts(false)+`, '' FROM "`+l.Table.Name+
+				`" WHERE `+of(l.Table.Key)+` AND "Deleted" = 0`+few)
 		}
 	}
 	return `SELECT rank, seq, id, size, k FROM (` + strings.Join(parts, " UNION ALL ") + `) AS each ORDER BY seq FETCH FIRST ` +

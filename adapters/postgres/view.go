@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/semaphore"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -226,7 +227,7 @@ var lockAll = func() string {
 		names = append(names, t.Name)
 	}
 	slices.Sort(names)
-	return `LOCK TABLE ` + quoted(names) + ` IN ACCESS SHARE MODE`
+	return `LOCK TABLE ` + tables.Quoted(names) + ` IN ACCESS SHARE MODE`
 }()
 
 // query calls each with every row; the slice is used again for the next one.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -194,7 +195,7 @@ func (t *telling) take(l *link, trails []*trail, host string, seq uint64) (took 
 			if err != nil {
 				return false, err
 			}
-			t.bytes += len(row.Body) + len(row.Key) + rowOverhead
+			t.bytes += tables.SizeOf(&row)
 			if before > 0 && t.bytes > ports.MaxPageBytes {
 				t.page.Rows = t.page.Rows[:before]
 				return false, nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/internal/workload"
 	"holdfast/ports"
 )
@@ -118,13 +119,13 @@ func BenchmarkPut(b *testing.B) {
 // bareUpsert is a row with all its columns decoded, for a statement that replaces what is there.
 func bareUpsert(b *testing.B, r *ports.Row) workload.Write {
 	l := layoutOf(r.Kind)
-	record, err := ports.ParseRecord(l.table, r.Body)
+	record, err := ports.ParseRecord(l.Table, r.Body)
 	if err != nil {
 		b.Fatal(err)
 	}
-	values := make([]any, len(l.names))
+	values := make([]any, len(l.Names))
 	l.values(values, r.Key, &ports.Held{Record: record, First: r.First, Change: r.Change}, clock())
-	unique := l.table.Key
+	unique := l.Table.Key
 	switch r.Kind {
 	case ports.KindEvent:
 		unique = "EventGUID"
@@ -132,10 +133,10 @@ func bareUpsert(b *testing.B, r *ports.Row) workload.Write {
 		unique = `WorkItemHash", "AttemptNumber`
 	}
 	var sets []string
-	for _, name := range l.names {
+	for _, name := range l.Names {
 		sets = append(sets, `"`+name+`" = excluded."`+name+`"`)
 	}
-	marks := strings.TrimSuffix(strings.Repeat("?, ", len(l.names)), ", ")
-	return workload.Write{Args: values, SQL: `INSERT INTO "` + l.table.Name + `" (` + quoted(l.names) + `) VALUES (` + marks + `)
+	marks := strings.TrimSuffix(strings.Repeat("?, ", len(l.Names)), ", ")
+	return workload.Write{Args: values, SQL: `INSERT INTO "` + l.Table.Name + `" (` + tables.Quoted(l.Names) + `) VALUES (` + marks + `)
 		ON CONFLICT ("` + unique + `") DO UPDATE SET ` + strings.Join(sets, ", ")}
 }

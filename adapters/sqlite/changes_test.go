@@ -278,7 +278,7 @@ func TestChangesAreReadAlongTheirIndexes(t *testing.T) {
 	check(tombstonesOfKey, "(Kind=? AND Key=?)", false, "Manifest", "k", host, 5)
 	for _, l := range layouts {
 		check(l.since, "(ChangeHost=? AND ChangeSeq>?)", false, host, 5)
-		check(l.sinceOfKey, "("+l.table.Key+"=?)", true, "k", host, 5)
+		check(l.sinceOfKey, "("+l.Table.Key+"=?)", true, "k", host, 5)
 	}
 	for _, f := range ports.Families {
 		check(textsOf[f].hosts, "ChangeHost>?)", false)

@@ -182,7 +182,7 @@ func holds(t *testing.T, s *Store, mark uint64) {
 	var newest uint64
 	for _, l := range layouts {
 		var n uint64
-		if err := s.file.readers.QueryRowContext(t.Context(), `SELECT coalesce(max("ChangeSeq"), 0) FROM "`+l.table.Name+`"`).Scan(&n); err != nil {
+		if err := s.file.readers.QueryRowContext(t.Context(), `SELECT coalesce(max("ChangeSeq"), 0) FROM "`+l.Table.Name+`"`).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		newest = max(newest, n)

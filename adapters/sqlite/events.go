@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -16,7 +17,7 @@ func (s *Store) Events(ctx context.Context, q ports.EventQuery) (ports.Page, err
 	}
 	l := &listing{layout: events, sort: "OrderKey", key: "EventGUID", desc: q.Desc, after: q.After}
 	l.along("IX_UVQueueEvent_Order", "WorkItemHash", q.Key)
-	page, err := straight(ctx, f.readers, newScanner(events, !q.Bodies, leadColumns), l, newPager(q.Limit))
+	page, err := straight(ctx, f.readers, newScanner(events, !q.Bodies, leadColumns), l, tables.NewPager(q.Limit))
 	return page, s.readFault(ctx, op, err)
 }
 
@@ -31,12 +32,12 @@ func (s *Store) Attempts(ctx context.Context, q ports.AttemptQuery) (ports.Page,
 	if q.After != nil {
 		from = q.After.Num
 	}
-	page, err := f.attempts(ctx, q.Key, from, q.After != nil, newPager(q.Limit))
+	page, err := f.attempts(ctx, q.Key, from, q.After != nil, tables.NewPager(q.Limit))
 	return page, s.readFault(ctx, op, err)
 }
 
 // attempts adds an item's attempts to a page, from a number on, or after it.
-func (f *file) attempts(ctx context.Context, key string, from int64, beyond bool, p *pager) (page ports.Page, err error) {
+func (f *file) attempts(ctx context.Context, key string, from int64, beyond bool, p *tables.Pager) (page ports.Page, err error) {
 	sc := newScanner(attempts, false, 0)
 	text := `SELECT ` + sc.columns() + ` FROM "UVQueueWorkItemAttempt" WHERE "WorkItemHash" = ? AND "AttemptNumber" >= ? AND "Deleted" = 0 ORDER BY "AttemptNumber"`
 	rows, err := f.readers.QueryContext(ctx, text, key, from)
@@ -52,9 +53,9 @@ func (f *file) attempts(ctx context.Context, key string, from int64, beyond bool
 		if beyond && row.Number == from {
 			continue
 		}
-		if p.add(row, ports.Cursor{Sort: key, Key: key, Kind: ports.KindAttempt, Num: row.Number}) {
+		if p.Add(row, ports.Cursor{Sort: key, Key: key, Kind: ports.KindAttempt, Num: row.Number}) {
 			break
 		}
 	}
-	return p.page, rows.Err()
+	return p.Page, rows.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -16,16 +17,16 @@ func (s *Store) Export(ctx context.Context, q ports.ExportQuery) (ports.Page, er
 	if err != nil {
 		return ports.Page{}, err
 	}
-	p := newPager(q.Limit)
+	p := tables.NewPager(q.Limit)
 	if q.Family == ports.Manifest {
 		err = f.exportManifests(ctx, q.After, p)
 	} else {
 		err = f.exportQueue(ctx, q.After, p)
 	}
-	return p.page, s.readFault(ctx, op, err)
+	return p.Page, s.readFault(ctx, op, err)
 }
 
-func (f *file) exportManifests(ctx context.Context, after *ports.Cursor, p *pager) (err error) {
+func (f *file) exportManifests(ctx context.Context, after *ports.Cursor, p *tables.Pager) (err error) {
 	from := ""
 	if after != nil {
 		from = after.Sort
@@ -41,14 +42,14 @@ func (f *file) exportManifests(ctx context.Context, after *ports.Cursor, p *page
 		if err != nil {
 			return err
 		}
-		if p.add(row, ports.Cursor{Sort: row.Key, Key: row.Key, Kind: ports.KindManifest}) {
+		if p.Add(row, ports.Cursor{Sort: row.Key, Key: row.Key, Kind: ports.KindManifest}) {
 			break
 		}
 	}
 	return rows.Err()
 }
 
-func (f *file) exportQueue(ctx context.Context, after *ports.Cursor, p *pager) error {
+func (f *file) exportQueue(ctx context.Context, after *ports.Cursor, p *tables.Pager) error {
 	key := ""
 	if after != nil {
 		key = after.Sort
@@ -79,7 +80,7 @@ func (f *file) nextKey(ctx context.Context, key string) (next string, found bool
 }
 
 // exportKey adds what there is of a key behind a record of it (nil: from its beginning), and says whether the page is full.
-func (f *file) exportKey(ctx context.Context, key string, after *ports.Cursor, p *pager) (full bool, err error) {
+func (f *file) exportKey(ctx context.Context, key string, after *ports.Cursor, p *tables.Pager) (full bool, err error) {
 	done := ports.Kind("")
 	if after != nil {
 		done = after.Kind
@@ -89,7 +90,7 @@ func (f *file) exportKey(ctx context.Context, key string, after *ports.Cursor, p
 		if err != nil {
 			return false, err
 		}
-		if found && p.add(row, ports.Cursor{Sort: key, Key: key, Kind: ports.KindItem}) {
+		if found && p.Add(row, ports.Cursor{Sort: key, Key: key, Kind: ports.KindItem}) {
 			return true, nil
 		}
 	}
@@ -124,7 +125,7 @@ func (f *file) orderOf(ctx context.Context, guid string) (order string, found bo
 	return order, err == nil, err
 }
 
-func (f *file) exportEvents(ctx context.Context, key string, from *ports.Cursor, p *pager) (full bool, err error) {
+func (f *file) exportEvents(ctx context.Context, key string, from *ports.Cursor, p *tables.Pager) (full bool, err error) {
 	l := &listing{layout: events, sort: "OrderKey", key: "EventGUID", after: from}
 	l.along("IX_UVQueueEvent_Order", "WorkItemHash", key)
 	sc := newScanner(events, false, leadColumns)
@@ -139,7 +140,7 @@ func (f *file) exportEvents(ctx context.Context, key string, from *ports.Cursor,
 		if err != nil {
 			return false, err
 		}
-		if !sc.deleted() && p.add(row, ports.Cursor{Sort: key, Key: row.GUID, Kind: ports.KindEvent}) {
+		if !sc.deleted() && p.Add(row, ports.Cursor{Sort: key, Key: row.GUID, Kind: ports.KindEvent}) {
 			return true, nil
 		}
 	}

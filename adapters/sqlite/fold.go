@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -116,12 +117,12 @@ func (f *fold) read(r *row) (err error) {
 		n, _ := v[0].(int64)
 		deleted = n != 0
 		stamps := ""
-		if r.layout.marks >= 0 {
+		if r.layout.Marks >= 0 {
 			stamps, _ = v[len(v)-1].(string)
 			v = v[:len(v)-1]
 		}
 		var err error
-		if r.base, err = r.layout.held(anys(v[1:])); err == nil {
+		if r.base, err = r.layout.Held(anys(v[1:])); err == nil {
 			r.base.Stamps = stamps
 		}
 		return err
@@ -294,9 +295,9 @@ func (f *fold) write(r *row) error {
 }
 
 func (f *fold) insert(l *layout, key string, h *ports.Held) (driver.Result, error) {
-	values := f.values[:len(l.names)]
+	values := f.values[:len(l.Names)]
 	l.values(values, key, h, f.now)
-	set := filled(values)
+	set := tables.Filled(values)
 	s, err := f.w.link.mask(maskKey{layout: l, insert: true, set: set})
 	if err != nil {
 		return nil, err
@@ -305,7 +306,7 @@ func (f *fold) insert(l *layout, key string, h *ports.Held) (driver.Result, erro
 }
 
 func (f *fold) update(r *row) error {
-	values := f.values[:len(r.layout.names)]
+	values := f.values[:len(r.layout.Names)]
 	set := r.layout.changes(values, r.owner, r.base, r.next, f.now)
 	if set == 0 {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -17,12 +18,12 @@ func (s *Store) Item(ctx context.Context, key string) (ports.Row, error) {
 
 // one reads a record by its key.
 func (s *Store) one(ctx context.Context, l *layout, key string) (ports.Row, error) {
-	op := "sqlite: read " + string(l.table.Kind)
+	op := "sqlite: read " + string(l.Table.Kind)
 	f, err := s.open(ctx)
 	if err != nil {
 		return ports.Row{}, err
 	}
-	row, found, err := f.fetch(ctx, newScanner(l, false, 0), `"`+l.table.Key+`" = ?`, key)
+	row, found, err := f.fetch(ctx, newScanner(l, false, 0), `"`+l.Table.Key+`" = ?`, key)
 	if err != nil {
 		return ports.Row{}, s.readFault(ctx, op, err)
 	}
@@ -43,7 +44,7 @@ func (f *file) fetch(ctx context.Context, sc *scanner, where string, args ...any
 
 // fetch reads at most one row.
 func fetch(ctx context.Context, q querier, sc *scanner, where string, args ...any) (row ports.Row, found bool, err error) {
-	rows, err := q.QueryContext(ctx, `SELECT `+sc.columns()+` FROM "`+sc.layout.table.Name+`" WHERE `+where+` AND "Deleted" = 0`, args...)
+	rows, err := q.QueryContext(ctx, `SELECT `+sc.columns()+` FROM "`+sc.layout.Table.Name+`" WHERE `+where+` AND "Deleted" = 0`, args...)
 	if err != nil {
 		return ports.Row{}, false, err
 	}
@@ -67,7 +68,7 @@ func (s *Store) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, error
 		page, err := sorted(ctx, f, newScanner(items, !q.Bodies, 0), list, &q)
 		return page, s.readFault(ctx, op, err)
 	}
-	page, err := s.walk(ctx, f, newScanner(items, !q.Bodies, leadColumns), list, newPager(q.Limit))
+	page, err := s.walk(ctx, f, newScanner(items, !q.Bodies, leadColumns), list, tables.NewPager(q.Limit))
 	return page, s.readFault(ctx, op, err)
 }
 
@@ -107,7 +108,7 @@ func itemList(q *ports.ItemQuery) *listing {
 // sorted gives one page in the order of any column, without a cursor: the column's values may change while one pages. What
 // is sorted is the column and the rowids alone, so that it needs little memory and no temporary file.
 func sorted(ctx context.Context, f *file, sc *scanner, l *listing, query *ports.ItemQuery) (page ports.Page, err error) {
-	t := l.layout.table
+	t := l.layout.Table
 	known := slices.ContainsFunc(tableColumns(t), func(c ports.Column) bool { return c.Name == query.OrderBy })
 	if !known {
 		return ports.Page{}, ports.InField(ports.Invalid, "OrderBy", "%q is no column of %s", query.OrderBy, t.Name)
@@ -127,14 +128,14 @@ func sorted(ctx context.Context, f *file, sc *scanner, l *listing, query *ports.
 	if query.Desc {
 		direction = " DESC"
 	}
-	p := newPager(query.Limit)
+	p := tables.NewPager(query.Limit)
 	conn, err := f.readers.Conn(ctx) // both statements below see one snapshot
 	if err != nil {
 		return ports.Page{}, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	rows, err := conn.QueryContext(ctx, `SELECT rowid FROM "`+t.Name+`" WHERE `+strings.Join(where, " AND ")+
-		` ORDER BY "`+column+`"`+direction+`, "`+l.key+`"`+direction+` LIMIT ?`, append(args, p.limit)...)
+		` ORDER BY "`+column+`"`+direction+`, "`+l.key+`"`+direction+` LIMIT ?`, append(args, p.Limit)...)
 	if err != nil {
 		return ports.Page{}, err
 	}
@@ -148,10 +149,10 @@ func sorted(ctx context.Context, f *file, sc *scanner, l *listing, query *ports.
 		if err != nil {
 			return ports.Page{}, err
 		}
-		if found && p.add(row, ports.Cursor{}) {
+		if found && p.Add(row, ports.Cursor{}) {
 			break
 		}
 	}
-	p.page.Next = nil
-	return p.page, rows.Err()
+	p.Page.Next = nil
+	return p.Page, rows.Err()
 }

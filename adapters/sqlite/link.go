@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	modernc "modernc.org/sqlite"
+
+	"holdfast/adapters/tables"
 )
 
 // link is the writer's own connection, used through the driver directly: no pool, no conversions, every statement prepared
@@ -88,7 +90,7 @@ func (l *link) mask(key maskKey) (*statement, error) {
 		return s, nil
 	}
 	if len(l.masks) >= maxMasks {
-		if all := uint64(1)<<len(key.layout.names) - 1; key.insert && key.set != all {
+		if all := uint64(1)<<len(key.layout.Names) - 1; key.insert && key.set != all {
 			return l.mask(maskKey{layout: key.layout, insert: true, set: all})
 		}
 		for other, s := range l.masks {
@@ -110,17 +112,17 @@ func (l *link) mask(key maskKey) (*statement, error) {
 
 func (k maskKey) text() string {
 	var names, marks []string
-	for at, name := range k.layout.names {
+	for at, name := range k.layout.Names {
 		if k.set&(1<<at) != 0 {
 			names = append(names, name)
 			marks = append(marks, "?")
 		}
 	}
-	table := k.layout.table
+	table := k.layout.Table
 	if !k.insert {
 		return `UPDATE "` + table.Name + `" SET "` + strings.Join(names, `" = ?, "`) + `" = ? WHERE rowid = ?`
 	}
-	text := `INSERT INTO "` + table.Name + `" (` + quoted(names) + `) VALUES (` + strings.Join(marks, ", ") + `)`
+	text := `INSERT INTO "` + table.Name + `" (` + tables.Quoted(names) + `) VALUES (` + strings.Join(marks, ", ") + `)`
 	if k.layout == events {
 		text += ` ON CONFLICT ("EventGUID") DO NOTHING`
 	}

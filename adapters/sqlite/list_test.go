@@ -329,7 +329,7 @@ func TestListsAreFoundAndNotSorted(t *testing.T) {
 
 func planOf(t *testing.T, s *Store, l *listing) []string {
 	t.Helper()
-	text, args := l.sql(l.layout.lean)
+	text, args := l.sql(l.layout.Lean)
 	return plan(t, s, text, args...)
 }
 

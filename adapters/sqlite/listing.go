@@ -105,7 +105,7 @@ func (l *listing) sql(columns string, columnArgs ...any) (text string, args []an
 	for i := range max(1, len(l.values)) {
 		conditions, values := l.where(i)
 		args = append(append(args, columnArgs...), values...)
-		branches = append(branches, `SELECT "`+l.sort+`", "`+l.key+`", `+columns+` FROM "`+l.layout.table.Name+
+		branches = append(branches, `SELECT "`+l.sort+`", "`+l.key+`", `+columns+` FROM "`+l.layout.Table.Name+
 			`" INDEXED BY "`+l.index+`" WHERE `+strings.Join(conditions, " AND "))
 	}
 	direction := " ASC"

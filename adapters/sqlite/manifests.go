@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -29,6 +30,6 @@ func (s *Store) Manifests(ctx context.Context, q ports.ManifestQuery) (ports.Pag
 		l.along("IX_UVManifest_Order", "")
 		l.testStatus(q.Status)
 	}
-	page, err := s.walk(ctx, f, newScanner(manifests, !q.Bodies, leadColumns), l, newPager(q.Limit))
+	page, err := s.walk(ctx, f, newScanner(manifests, !q.Bodies, leadColumns), l, tables.NewPager(q.Limit))
 	return page, s.readFault(ctx, op, err)
 }

@@ -229,10 +229,10 @@ func TestTheFileHoldsWhatAStoreInMemoryHolds(t *testing.T) {
 }
 
 func stampsIn(t *rapid.T, s *Store, p place) (stamps string) {
-	if p.layout.marks < 0 {
+	if p.layout.Marks < 0 {
 		return ""
 	}
-	text, args := `SELECT "Stamps" FROM "`+p.layout.table.Name+`" WHERE "`+p.layout.table.Key+`" = ?`, []any{p.key}
+	text, args := `SELECT "Stamps" FROM "`+p.layout.Table.Name+`" WHERE "`+p.layout.Table.Key+`" = ?`, []any{p.key}
 	if p.layout == attempts {
 		text, args = text+` AND "AttemptNumber" = ?`, append(args, p.number)
 	}
@@ -274,7 +274,7 @@ func compare(t *rapid.T, s *Store, m *memory) {
 		}
 	}
 	order := func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.layout.table.Kind, b.layout.table.Kind), cmp.Compare(a.key, b.key), cmp.Compare(a.number, b.number))
+		return cmp.Or(cmp.Compare(a.layout.Table.Kind, b.layout.Table.Kind), cmp.Compare(a.key, b.key), cmp.Compare(a.number, b.number))
 	}
 	if a, b := slices.SortedFunc(maps.Keys(got), order), slices.SortedFunc(maps.Keys(m.held), order); !slices.Equal(a, b) {
 		t.Fatalf("the file has %v\nwant         %v", a, b)
@@ -288,7 +288,7 @@ func compare(t *rapid.T, s *Store, m *memory) {
 			t.Fatalf("%v has the stamps %s, want %s", p, stamps, want.Stamps)
 		}
 		row := got[p]
-		record, err := ports.ParseRecord(p.layout.table, row.Body)
+		record, err := ports.ParseRecord(p.layout.Table, row.Body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -127,7 +128,7 @@ func (p *pruning) some(found []place, budget int) (done int, counts ports.Pruned
 		}
 		if old {
 			l := victim.layout
-			if _, err := p.w.link.exec(`DELETE FROM "`+l.table.Name+`" WHERE "`+l.table.Key+`" = ?`, victim.key); err != nil {
+			if _, err := p.w.link.exec(`DELETE FROM "`+l.Table.Name+`" WHERE "`+l.Table.Key+`" = ?`, victim.key); err != nil {
 				return 0, counts, err
 			}
 			p.w.cache.drop(victim)
@@ -145,11 +146,11 @@ func (p *pruning) some(found []place, budget int) (done int, counts ports.Pruned
 
 // stillOld looks again, inside the transaction: a record may have been written since it was found.
 func (p *pruning) stillOld(victim place) (old bool, err error) {
-	t, times, terminal := victim.layout.table, itemTimes, ports.TerminalItems
+	t, times, terminal := victim.layout.Table, itemTimes, ports.TerminalItems
 	if victim.layout == manifests {
 		times, terminal = manifestTimes, ports.TerminalManifests
 	}
-	err = p.w.link.query(`SELECT "Status", `+quoted(times)+` FROM "`+t.Name+`" WHERE "`+t.Key+`" = ?`, func(row []driver.Value) error {
+	err = p.w.link.query(`SELECT "Status", `+tables.Quoted(times)+` FROM "`+t.Name+`" WHERE "`+t.Key+`" = ?`, func(row []driver.Value) error {
 		texts := make([]string, len(row))
 		for i, v := range row {
 			texts[i], _ = v.(string)

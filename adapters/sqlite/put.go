@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"holdfast/adapters/line"
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -17,7 +18,7 @@ func (s *Store) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 	}
 	cost := int64(0)
 	for i := range b.Rows {
-		cost += int64(len(b.Rows[i].Body) + rowOverhead)
+		cost += int64(len(b.Rows[i].Body) + tables.RowOverhead)
 	}
 	var done int
 	j := &line.Job{Cost: cost, Run: func() error {
@@ -102,7 +103,7 @@ func (f *fold) replace(row *ports.Row) (refused, err error) {
 		f.set(r, row.Key, nil, false)
 		return nil, nil
 	}
-	record, problem := ports.ParseRecord(l.table, row.Body)
+	record, problem := ports.ParseRecord(l.Table, row.Body)
 	if problem != nil {
 		return problem, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -59,7 +60,7 @@ func indexDDL(table string, x ports.Index) string {
 	if x.Unique {
 		unique = "UNIQUE "
 	}
-	return fmt.Sprintf(`CREATE %sINDEX "%s" ON "%s" (%s)`, unique, x.Name, table, quoted(x.Columns))
+	return fmt.Sprintf(`CREATE %sINDEX "%s" ON "%s" (%s)`, unique, x.Name, table, tables.Quoted(x.Columns))
 }
 
 // migrate brings the file to this version's schema, in one transaction, and gives its StoreID.

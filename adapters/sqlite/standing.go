@@ -18,7 +18,7 @@ func (s *Store) Stand(ctx context.Context, hostID string) (ports.Standing, error
 	standing := ports.Standing{StoreID: f.storeID, Empty: true, Marks: map[ports.Family]ports.Mark{}}
 	read := func() error {
 		for _, l := range layouts {
-			found, err := f.exists(ctx, `SELECT 1 FROM "`+l.table.Name+`" LIMIT 1`)
+			found, err := f.exists(ctx, `SELECT 1 FROM "`+l.Table.Name+`" LIMIT 1`)
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ func (s *Store) Survey(ctx context.Context) (ports.Survey, error) {
 	survey := ports.Survey{Counts: map[ports.Kind]int64{}, Bytes: f.bytes()}
 	for _, l := range layouts {
 		var n int64
-		err := f.readers.QueryRowContext(ctx, `SELECT count(*) FROM "`+l.table.Name+`"`).Scan(&n)
+		err := f.readers.QueryRowContext(ctx, `SELECT count(*) FROM "`+l.Table.Name+`"`).Scan(&n)
 		if errors.Is(timedOut(ctx, err), context.DeadlineExceeded) {
 			survey.Partial = true
 			return survey, nil
@@ -24,7 +24,7 @@ func (s *Store) Survey(ctx context.Context) (ports.Survey, error) {
 		if err != nil {
 			return ports.Survey{}, s.readFault(ctx, "sqlite: survey", err)
 		}
-		survey.Counts[l.table.Kind] = n
+		survey.Counts[l.Table.Kind] = n
 	}
 	return survey, nil
 }

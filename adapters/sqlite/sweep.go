@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -80,9 +81,9 @@ func (sw *sweep) find(ctx context.Context, f *file, before string, limit int, un
 }
 
 func (sw *sweep) page(ctx context.Context, f *file, st *stage, before string, limit int, found *[]place) (seen int, err error) {
-	l := &listing{layout: st.layout, sort: st.sort, key: st.layout.table.Key, after: &sw.after}
+	l := &listing{layout: st.layout, sort: st.sort, key: st.layout.Table.Key, after: &sw.after}
 	l.along(st.index, "Status", st.status)
-	text, args := l.sql(quoted(st.times))
+	text, args := l.sql(tables.Quoted(st.times))
 	rows, err := f.readers.QueryContext(ctx, text+" LIMIT ?", append(args, sweepPage)...)
 	if err != nil {
 		return 0, err

@@ -69,8 +69,8 @@ func hostsOf(f ports.Family) string {
 func overFamily(f ports.Family, what, where string) string {
 	parts := []string{`SELECT ` + what + ` FROM "UVGone" INDEXED BY "IX_UVGone_Change" WHERE ` + gravesOf(f) + ` AND ` + where}
 	for _, l := range layouts {
-		if l.table.Kind.Family() == f {
-			parts = append(parts, `SELECT `+what+` FROM "`+l.table.Name+`" INDEXED BY "`+indexBy(l.table, "ChangeHost")+`" WHERE `+where)
+		if l.Table.Kind.Family() == f {
+			parts = append(parts, `SELECT `+what+` FROM "`+l.Table.Name+`" INDEXED BY "`+indexBy(l.Table, "ChangeHost")+`" WHERE `+where)
 		}
 	}
 	return strings.Join(parts, " UNION ALL ")
@@ -102,10 +102,10 @@ func openTrails(l *link, f ports.Family, host, key string, after uint64) (trails
 		}
 	}
 	for _, layout := range layouts {
-		if layout.table.Kind.Family() != f {
+		if layout.Table.Kind.Family() != f {
 			continue
 		}
-		t := &trail{layout: layout, kind: layout.table.Kind, key: key}
+		t := &trail{layout: layout, kind: layout.Table.Kind, key: key}
 		trails = append(trails, t)
 		if key == "" {
 			err = t.open(l, layout.since, host, int64(after))
@@ -146,10 +146,10 @@ func (t *trail) row(l *link, host string) (row ports.Row, err error) {
 		key, _ := t.values[1].(string)
 		return ports.Row{Kind: t.kind, Key: key, Gone: true, Change: ports.Change{Host: host, Seq: t.seq}}, nil
 	case t.key == "":
-		return t.layout.restore(anys(t.values[1:]))
+		return t.layout.Restore(anys(t.values[1:]), false)
 	}
 	err = l.query(t.layout.readID, func(v []driver.Value) (err error) {
-		row, err = t.layout.restore(anys(v[1:]))
+		row, err = t.layout.Restore(anys(v[1:]), false)
 		return err
 	}, t.values[1])
 	return row, err

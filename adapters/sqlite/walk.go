@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
 // walk fills a page along an index. Where rows must be tested it looks at them for a bounded time, and then says how far
 // it came.
-func (s *Store) walk(ctx context.Context, f *file, sc *scanner, l *listing, p *pager) (page ports.Page, err error) {
+func (s *Store) walk(ctx context.Context, f *file, sc *scanner, l *listing, p *tables.Pager) (page ports.Page, err error) {
 	conn, err := f.readers.Conn(ctx) // both statements below see one snapshot
 	if err != nil {
 		return ports.Page{}, err
@@ -40,22 +41,22 @@ func (s *Store) walk(ctx context.Context, f *file, sc *scanner, l *listing, p *p
 			if err != nil {
 				return ports.Page{}, err
 			}
-			if found && p.add(row, at) {
-				return p.page, nil
+			if found && p.Add(row, at) {
+				return p.Page, nil
 			}
 		}
-		p.last = at
+		p.Last = at
 		if seen%256 == 0 && time.Now().After(until) {
-			p.stop()
-			p.page.Partial = true
-			return p.page, nil
+			p.Stop()
+			p.Page.Partial = true
+			return p.Page, nil
 		}
 	}
-	return p.page, rows.Err()
+	return p.Page, rows.Err()
 }
 
 // straight reads the rows of a list as they come: all of them belong to it.
-func straight(ctx context.Context, q querier, sc *scanner, l *listing, p *pager) (page ports.Page, err error) {
+func straight(ctx context.Context, q querier, sc *scanner, l *listing, p *tables.Pager) (page ports.Page, err error) {
 	text, args := l.sql(`"Deleted", ` + sc.columns())
 	rows, err := q.QueryContext(ctx, text, args...)
 	if err != nil {
@@ -70,9 +71,9 @@ func straight(ctx context.Context, q querier, sc *scanner, l *listing, p *pager)
 		if sc.deleted() {
 			continue
 		}
-		if p.add(row, ports.Cursor{Sort: sc.text(0), Key: sc.text(1)}) {
+		if p.Add(row, ports.Cursor{Sort: sc.text(0), Key: sc.text(1)}) {
 			break
 		}
 	}
-	return p.page, rows.Err()
+	return p.Page, rows.Err()
 }

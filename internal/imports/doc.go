@@ -2,7 +2,7 @@
 //
 //	ports -> nothing         core -> ports          adapters/wire -> ports, plugins/proto
 //	driven adapters -> ports (process also -> wire,  httpapi -> core, ports
-//	                   the two SQL stores -> line)
+//	                   the two SQL stores -> line, tables)
 //	plugins/sdk -> ports, wire                       plugins/NAME -> one adapter, plugins/sdk
 //	cmd -> everything        internal -> only for cmd and tests        nobody -> cmd
 package imports
