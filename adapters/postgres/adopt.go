@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -42,7 +42,7 @@ func columnsOf(ctx context.Context, conn *pgx.Conn, table string) (map[string]pr
 
 // widening lists what makes a table ours.
 func widening(t *ports.Table, there map[string]present) (changes []string) {
-	for _, c := range tableColumns(t) {
+	for _, c := range tables.ColumnsOf(t) {
 		now, found := there[c.Name]
 		kind, _ := typeOf(&c)
 		alter := func(text string, using string) {
@@ -88,7 +88,7 @@ func widenSequence(ctx context.Context, conn *pgx.Conn, t *ports.Table) error {
 // came, and their place in lists and among the changes of host "", behind those of the family's earlier tables. The order is
 // that in which they were inserted. It runs once, in the transaction that adds the columns.
 func takeOver(ctx context.Context, conn *pgx.Conn, t *ports.Table) error {
-	family := ofFamily(t.Kind.Family())
+	family := tables.OfFamily(t.Kind.Family())
 	seq, err := nobodys(ctx, conn, family[:slices.Index(family, t)+1]) // the later ones may not have their columns yet
 	if err != nil {
 		return err
@@ -115,15 +115,10 @@ func takeOver(ctx context.Context, conn *pgx.Conn, t *ports.Table) error {
 		var orders, received, keys []string
 		var when, date string
 		_, err = pgx.ForEachRow(rows, []any{&last, &when, &date}, func() error {
-			created := timeOf(date)
-			first := ports.Entry{ReceivedMs: created.UnixMilli(), Seq: uint64(max(last, 0))}
+			first := tables.TakenOver(last, when, strings.TrimSuffix(date, "+00"))
 			seq++
-			key, ok := ports.TimeKey(when)
-			if !ok {
-				key = ports.KeyOfTime(created)
-			}
 			ids, seqs = append(ids, last), append(seqs, seq)
-			orders, received, keys = append(orders, first.OrderKey()), append(received, first.ReceivedAt()), append(keys, key)
+			orders, received, keys = append(orders, first.OrderKey), append(received, first.ReceivedAt), append(keys, first.EnqueuedKey)
 			return nil
 		})
 		if err != nil {
@@ -135,7 +130,7 @@ func takeOver(ctx context.Context, conn *pgx.Conn, t *ports.Table) error {
 			}
 		}
 		if len(ids) < page {
-			return setWord(ctx, conn, keyNobody(t.Kind.Family()), strconv.FormatInt(seq, 10))
+			return setWord(ctx, conn, tables.KeyNobody(t.Kind.Family()), strconv.FormatInt(seq, 10))
 		}
 	}
 }
@@ -143,15 +138,4 @@ func takeOver(ctx context.Context, conn *pgx.Conn, t *ports.Table) error {
 func setWord(ctx context.Context, conn *pgx.Conn, key, value string) error {
 	_, err := conn.Exec(ctx, setKeys, []string{key}, []string{value})
 	return err
-}
-
-// timeOf reads a date as the server writes it; one that is none becomes the beginning of 1970.
-func timeOf(text string) time.Time {
-	text = strings.TrimSuffix(text, "+00")
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999", time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at
-		}
-	}
-	return time.UnixMilli(0)
 }

@@ -49,7 +49,7 @@ type telling struct {
 	opener string // the host that opened the store
 	limit  int
 
-	marks   map[string]ports.Mark
+	marks   tables.Marks
 	epochs  []ports.Epoch     // of the opener, oldest first
 	highest map[string]uint64 // Seq of each host's rows and tombstones
 	page    ports.ChangePage
@@ -92,25 +92,22 @@ func (t *telling) tell(storeID string) error {
 // look reads what the store knows of itself, in one round trip.
 func (t *telling) look() error {
 	f := t.query.Family
-	t.marks, t.highest = map[string]ports.Mark{}, map[string]uint64{}
+	t.marks, t.highest = tables.Marks{}, map[string]uint64{}
 	b := &pgx.Batch{}
-	prefix := marksOf(f)
-	rowsOf(b.Queue(readKeys, prefix, after(prefix)), func(row []any) error {
+	prefix := tables.KeyMarks(f)
+	rowsOf(b.Queue(readKeys, prefix, tables.After(prefix)), func(row []any) error {
 		key, _ := row[0].(string)
 		text, _ := row[1].(string)
-		var mark ports.Mark
-		err := readable(key, text, &mark)
-		t.marks[key[len(prefix):]] = mark
-		return err
+		return t.marks.Take("postgres", f, key, text)
 	})
 	told := func(key string, into any) {
 		rowsOf(b.Queue(readKey, key), func(row []any) error {
 			text, _ := row[0].(string)
-			return readable(key, text, into)
+			return tables.Readable("postgres", key, text, into)
 		})
 	}
-	told(keyEpochs(f, t.opener), &t.epochs)
-	told(keyDropped(f), &t.page.Dropped)
+	told(tables.KeyEpochs(f, t.opener), &t.epochs)
+	told(tables.KeyDropped(f), &t.page.Dropped)
 	rowsOf(b.Queue(textsOf[f].hosts), func(row []any) error {
 		host, _ := row[0].(string)
 		seq, _ := row[1].(int64)

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"holdfast/adapters/tables"
 	"holdfast/internal/pgtest"
 	"holdfast/ports"
 )
@@ -225,7 +226,7 @@ func setMark(t failer, s *Backend, f ports.Family, host string, seq uint64) {
 		t.Fatal(err)
 	}
 	_, err = inTransaction(context.Background(), d, "test", forGood, func(ctx context.Context, r *reading) (struct{}, error) {
-		return struct{}{}, setWord(ctx, r.conn, keyMark(f, host), fmt.Sprintf(`{"Epoch":"e","Seq":%d}`, seq))
+		return struct{}{}, setWord(ctx, r.conn, tables.KeyMark(f, host), fmt.Sprintf(`{"Epoch":"e","Seq":%d}`, seq))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/adapters/line"
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -109,15 +109,15 @@ func (w *writer) commitOnce(t *turn, group []*line.Job) error {
 		if err != nil {
 			return err
 		}
-		keys, values = append(keys, keyMark(f, w.rules.HostID)), append(values, string(text))
+		keys, values = append(keys, tables.KeyMark(f, w.rules.HostID)), append(values, string(text))
 		if len(odd[f]) == 0 {
 			continue
 		}
 		if text, err = json.Marshal(odd[f]); err != nil {
 			return err
 		}
-		next[f] = w.known.odds[f].next
-		keys, values = append(keys, slotKey(oddsOf(f, w.rules.HostID), next[f])), append(values, string(text))
+		next[f] = w.known.odds[f].Next()
+		keys, values = append(keys, tables.KeyOdd(f, w.rules.HostID, next[f])), append(values, string(text))
 	}
 	b := &pgx.Batch{}
 	if err := w.fold.flush(b); err != nil {
@@ -130,7 +130,7 @@ func (w *writer) commitOnce(t *turn, group []*line.Job) error {
 		return err
 	}
 	for f := range next {
-		w.known.odds[f].keep(odd[f])
+		w.known.odds[f].Keep(odd[f])
 	}
 	return nil
 }
@@ -147,21 +147,21 @@ func (w *writer) fence(t *turn) (map[ports.Family]ports.Mark, error) {
 		words[key], _ = row[1].(string)
 		return nil
 	}
-	rowsOf(b.Queue(`SELECT "Key", "Value" FROM "UVHoldfast" WHERE "Key" = $1 FOR UPDATE`, keyNonce(host)), take)
+	rowsOf(b.Queue(`SELECT "Key", "Value" FROM "UVHoldfast" WHERE "Key" = $1 FOR UPDATE`, tables.KeyNonce(host)), take)
 	rowsOf(b.Queue(`SELECT "Key", "Value" FROM "UVHoldfast" WHERE "Key" = ANY($1::text[])`,
-		[]string{keyStoreID, keyMark(ports.Queue, host), keyMark(ports.Manifest, host)}), take)
+		[]string{tables.KeyStoreID, tables.KeyMark(ports.Queue, host), tables.KeyMark(ports.Manifest, host)}), take)
 	w.fold.queueLoads(b)
 	if err := t.send(b); err != nil {
 		return nil, err
 	}
-	if words[keyStoreID] != t.base.storeID {
+	if words[tables.KeyStoreID] != t.base.storeID {
 		go w.base.gone(w.base)
 		return nil, ports.Errorf(ports.Unavailable, opCommit, "the tables are those of another store now; they are opened again")
 	}
 	if err := w.fold.loaded(); err != nil {
 		return nil, err
 	}
-	nonce := words[keyNonce(host)]
+	nonce := words[tables.KeyNonce(host)]
 	if w.known == nil || w.known.nonce != nonce {
 		k, err := w.recall(t, nonce)
 		if err != nil {
@@ -172,7 +172,7 @@ func (w *writer) fence(t *turn) (map[ports.Family]ports.Mark, error) {
 	marks := map[ports.Family]ports.Mark{}
 	for _, f := range ports.Families {
 		var m ports.Mark
-		if err := readable(keyMark(f, host), words[keyMark(f, host)], &m); err != nil {
+		if err := tables.Readable("postgres", tables.KeyMark(f, host), words[tables.KeyMark(f, host)], &m); err != nil {
 			return nil, err
 		}
 		marks[f] = m
@@ -182,10 +182,10 @@ func (w *writer) fence(t *turn) (map[ports.Family]ports.Mark, error) {
 
 // recall reads what the writer remembers of its host.
 func (w *writer) recall(t *turn, nonce string) (*ownHost, error) {
-	k := &ownHost{nonce: nonce, epochs: map[ports.Family][]ports.Epoch{}, odds: map[ports.Family]*odds{}}
+	k := &ownHost{nonce: nonce, epochs: map[ports.Family][]ports.Epoch{}, odds: map[ports.Family]*tables.Odds{}}
 	for _, f := range ports.Families {
 		var epochs []ports.Epoch
-		if err := t.keyJSON(t.ctx, keyEpochs(f, w.rules.HostID), &epochs); err != nil {
+		if err := t.keyJSON(t.ctx, tables.KeyEpochs(f, w.rules.HostID), &epochs); err != nil {
 			return nil, err
 		}
 		k.epochs[f] = epochs
@@ -200,19 +200,13 @@ func (w *writer) recall(t *turn, nonce string) (*ownHost, error) {
 // apply decides a batch's entries and moves the mark; took says whether it did. A batch that does not fit changes nothing.
 func (w *writer) apply(p *line.Pending, marks map[ports.Family]ports.Mark, odd map[ports.Family][]ports.Decision) (took bool, err error) {
 	b := &p.Batch
-	twin, refused := w.check(b, marks[b.Family].Seq)
+	twin, refused := tables.Fits(opCommit, b, w.known.epochs[b.Family], marks[b.Family].Seq)
 	if refused != nil {
 		p.Refused = refused
 		return false, nil
 	}
 	if twin {
-		decisions := w.known.odds[b.Family].recall(b)
-		for _, d := range odd[b.Family] { // of the same transaction
-			if i := slices.IndexFunc(decisions, func(own ports.Decision) bool { return own.Seq == d.Seq }); i >= 0 {
-				decisions[i] = d
-			}
-		}
-		p.Decisions = decisions
+		p.Decisions = w.known.odds[b.Family].Recall(b, odd[b.Family])
 		return false, nil
 	}
 	p.Decisions = make([]ports.Decision, 0, len(b.Entries))
@@ -222,50 +216,10 @@ func (w *writer) apply(p *line.Pending, marks map[ports.Family]ports.Mark, odd m
 			return false, err
 		}
 		p.Decisions = append(p.Decisions, d)
-		if told := lasting(d); !told.Plain() {
+		if told := tables.Lasting(d); !told.Plain() {
 			odd[b.Family] = append(odd[b.Family], told)
 		}
 	}
 	marks[b.Family] = ports.Mark{Epoch: b.Epoch, Seq: b.Through}
 	return true, nil
-}
-
-// lasting is a decision as it can be written down: without what stays in this process, and what is only counted.
-func lasting(d ports.Decision) ports.Decision {
-	d.Foreign = false
-	if d.Err != nil {
-		e := *d.Err
-		e.Cause = nil
-		d.Err = &e
-	}
-	return d
-}
-
-// check says whether a batch is the next one, or a twin of one that was committed before, or neither.
-func (w *writer) check(b *ports.CommitBatch, mark uint64) (twin bool, refused error) {
-	if !slices.Contains(ports.Families, b.Family) || b.Through < b.After {
-		return false, ports.Errorf(ports.Invalid, opCommit, "family %q from %d to %d is not a stretch of a journal", b.Family, b.After, b.Through)
-	}
-	last := b.After
-	for i := range b.Entries {
-		if seq := b.Entries[i].Seq; seq <= last || seq > b.Through {
-			return false, ports.Errorf(ports.Invalid, opCommit, "entry %d is out of order between %d and %d", seq, b.After, b.Through)
-		}
-		last = b.Entries[i].Seq
-		if b.Entries[i].Action.Family() != b.Family {
-			return false, ports.Errorf(ports.Invalid, opCommit, "entry %d: %q is no write of family %s", last, b.Entries[i].Action, b.Family)
-		}
-	}
-	// The newest epoch alone may commit: a copy of the host that opened the store later has taken it over, and what the
-	// earlier one numbers goes its own way.
-	if list := w.known.epochs[b.Family]; len(list) == 0 || list[len(list)-1].ID != b.Epoch {
-		return false, ports.Errorf(ports.Conflict, opCommit, "epoch %q is not the one that opened the store last", b.Epoch)
-	}
-	if b.Through <= mark {
-		return true, nil
-	}
-	if b.After != mark {
-		return false, ports.Errorf(ports.Conflict, opCommit, "the store is at %d, the batch begins after %d", mark, b.After)
-	}
-	return false, nil
 }

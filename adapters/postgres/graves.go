@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -61,15 +62,15 @@ func (w *writer) dropGraves(t *turn, f ports.Family) error {
 		return nil
 	}
 	// The row of what was dropped is changed by one host at a time.
-	if _, err := t.conn.Exec(t.ctx, `INSERT INTO "UVHoldfast" ("Key", "Value") VALUES ($1, '{}') ON CONFLICT ("Key") DO NOTHING`, keyDropped(f)); err != nil {
+	if _, err := t.conn.Exec(t.ctx, `INSERT INTO "UVHoldfast" ("Key", "Value") VALUES ($1, '{}') ON CONFLICT ("Key") DO NOTHING`, tables.KeyDropped(f)); err != nil {
 		return err
 	}
 	dropped := map[string]uint64{}
-	text, err := t.word(t.ctx, readKey+` FOR UPDATE`, keyDropped(f))
+	text, err := t.word(t.ctx, readKey+` FOR UPDATE`, tables.KeyDropped(f))
 	if err != nil {
 		return err
 	}
-	if err := readable(keyDropped(f), text, &dropped); err != nil {
+	if err := tables.Readable("postgres", tables.KeyDropped(f), text, &dropped); err != nil {
 		return err
 	}
 	err = t.query(t.ctx, `WITH oldest AS (SELECT "IDUVGone" FROM "UVGone" WHERE "Kind" = $1 ORDER BY "IDUVGone" LIMIT $2),
@@ -87,7 +88,7 @@ func (w *writer) dropGraves(t *turn, f ports.Family) error {
 	if err != nil {
 		return err
 	}
-	return setWord(t.ctx, t.conn, keyDropped(f), string(told))
+	return setWord(t.ctx, t.conn, tables.KeyDropped(f), string(told))
 }
 
 // buries says whether the transaction leaves tombstones.

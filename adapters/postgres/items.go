@@ -93,7 +93,7 @@ func itemList(q *ports.ItemQuery) *listing {
 // is sorted is the column and where the rows are, so that it needs little memory.
 func (l *listing) sorted(ctx context.Context, r *reading, q *ports.ItemQuery) (ports.Page, error) {
 	t := l.layout.Table
-	if !slices.ContainsFunc(tableColumns(t), func(c ports.Column) bool { return c.Name == q.OrderBy }) {
+	if !slices.ContainsFunc(tables.ColumnsOf(t), func(c ports.Column) bool { return c.Name == q.OrderBy }) {
 		return ports.Page{}, ports.InField(ports.Invalid, "OrderBy", "%q is no column of %s", q.OrderBy, t.Name)
 	}
 	p := tables.NewPager(q.Limit)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -31,7 +32,7 @@ func adopt(ctx context.Context, conn *pgx.Conn) error {
 			}
 			locked = true
 		}
-		given, err := nobodys(ctx, conn, ofFamily(t.Kind.Family()))
+		given, err := nobodys(ctx, conn, tables.OfFamily(t.Kind.Family()))
 		if err != nil {
 			return err
 		}
@@ -43,22 +44,22 @@ func adopt(ctx context.Context, conn *pgx.Conn) error {
 		if err != nil {
 			return err
 		}
-		if err := setWord(ctx, conn, keyNobody(t.Kind.Family()), strconv.FormatInt(last, 10)); err != nil {
+		if err := setWord(ctx, conn, tables.KeyNobody(t.Kind.Family()), strconv.FormatInt(last, 10)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// nobodys is the highest Seq that host "" has or had in tables of one family.
-func nobodys(ctx context.Context, conn *pgx.Conn, tables []*ports.Table) (highest int64, err error) {
-	key := keyNobody(tables[0].Kind.Family())
+// nobodys is the highest Seq that host "" has or had in some tables of one family.
+func nobodys(ctx context.Context, conn *pgx.Conn, of []*ports.Table) (highest int64, err error) {
+	key := tables.KeyNobody(of[0].Kind.Family())
 	words, err := wordsOf(ctx, conn, key)
 	if err != nil {
 		return 0, err
 	}
 	highest, _ = strconv.ParseInt(words[key], 10, 64) // none: 0
-	for _, t := range tables {
+	for _, t := range of {
 		var n int64
 		err := conn.QueryRow(ctx, `SELECT coalesce(max("ChangeSeq"), 0) FROM "`+t.Name+`" WHERE "ChangeHost" = ''`).Scan(&n)
 		if err != nil {
@@ -67,14 +68,4 @@ func nobodys(ctx context.Context, conn *pgx.Conn, tables []*ports.Table) (highes
 		highest = max(highest, n)
 	}
 	return highest, nil
-}
-
-// ofFamily gives the tables of a family, in their order.
-func ofFamily(f ports.Family) (tables []*ports.Table) {
-	for _, t := range ports.Tables {
-		if t.Kind.Family() == f {
-			tables = append(tables, t)
-		}
-	}
-	return tables
 }

@@ -3,9 +3,8 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -21,11 +20,11 @@ func (b *Backend) Position(ctx context.Context, family ports.Family) (ports.Posi
 		if p, byPut, err = r.position(ctx, family); err != nil {
 			return p, err
 		}
-		if p.StoreID, err = r.word(ctx, readKey, keyStoreID); err != nil || byPut || opener == nil {
+		if p.StoreID, err = r.word(ctx, readKey, tables.KeyStoreID); err != nil || byPut || opener == nil {
 			return p, err
 		}
 		var epochs []ports.Epoch
-		err = r.keyJSON(ctx, keyEpochs(family, *opener), &epochs)
+		err = r.keyJSON(ctx, tables.KeyEpochs(family, *opener), &epochs)
 		if n := len(epochs); n > 0 {
 			p.Epoch = epochs[n-1].ID
 		}
@@ -35,33 +34,22 @@ func (b *Backend) Position(ctx context.Context, family ports.Family) (ports.Posi
 
 // position reads the position that the last Put left, or else what the marks say.
 func (r *reading) position(ctx context.Context, f ports.Family) (p ports.Position, byPut bool, err error) {
-	if err := r.keyJSON(ctx, keyFollower(f), &p); err != nil || p.Epoch != "" || p.Seqs != nil {
+	if err := r.keyJSON(ctx, tables.KeyFollower(f), &p); err != nil || p.Epoch != "" || p.Seqs != nil {
 		return p, true, err
 	}
 	marks, err := r.marks(ctx, f)
-	for _, host := range slices.Sorted(maps.Keys(marks)) {
-		if p.Seqs == nil {
-			p.Seqs = map[string]uint64{}
-		}
-		p.Epoch, p.Seqs[host] = marks[host].Epoch, marks[host].Seq
-	}
-	return p, false, err
+	return marks.Position(), false, err
 }
 
 // marks gives how far the store is with each host that wrote to it.
-func (r *reading) marks(ctx context.Context, f ports.Family) (map[string]ports.Mark, error) {
-	marks := map[string]ports.Mark{}
-	prefix := marksOf(f)
+func (r *reading) marks(ctx context.Context, f ports.Family) (tables.Marks, error) {
+	marks := tables.Marks{}
+	prefix := tables.KeyMarks(f)
 	err := r.query(ctx, readKeys, func(row []any) error {
 		key, _ := row[0].(string)
 		text, _ := row[1].(string)
-		var mark ports.Mark
-		if err := readable(key, text, &mark); err != nil {
-			return err
-		}
-		marks[key[len(prefix):]] = mark
-		return nil
-	}, prefix, after(prefix))
+		return marks.Take("postgres", f, key, text)
+	}, prefix, tables.After(prefix))
 	return marks, err
 }
 

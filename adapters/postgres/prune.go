@@ -22,9 +22,6 @@ const (
 	pruneRows  = 1000            // of their events in one transaction
 )
 
-// keyRetention is the key of a host's retention, in whole seconds; 0 is for ever.
-func keyRetention(host string) string { return "Retention/" + host }
-
 // ages says before which time a record must have ended, by the host that changed it last.
 type ages struct {
 	all    bool // no host has opened the store: it is a follower, or a person prunes
@@ -58,7 +55,7 @@ func agesOf(ctx context.Context, d *database, before time.Time) (ages, error) {
 				a.others[key[len(prefix):]] = ports.KeyOfTime(now.Add(-time.Duration(seconds) * time.Second))
 			}
 			return nil
-		}, prefix, after(prefix))
+		}, prefix, tables.After(prefix))
 		return a, err
 	})
 }

@@ -86,12 +86,12 @@ func (p *putting) once(t *turn, from, to int) (n int, refused, err error) {
 	w.queueBegin(first)
 	follows := w.rules.HostID == "" // else the store is the truth, and its own marks say how far it is
 	storeID := ""
-	rowsOf(first.Queue(readKey, keyStoreID), func(row []any) error {
+	rowsOf(first.Queue(readKey, tables.KeyStoreID), func(row []any) error {
 		storeID, _ = row[0].(string)
 		return nil
 	})
 	if follows && (b.After != nil || b.Position != nil) {
-		first.Queue(`SELECT FROM "UVHoldfast" WHERE "Key" = $1 FOR UPDATE`, keyFollower(b.Family))
+		first.Queue(`SELECT FROM "UVHoldfast" WHERE "Key" = $1 FOR UPDATE`, tables.KeyFollower(b.Family))
 	}
 	f.queueLoads(first)
 	if err := t.send(first); err != nil {
@@ -126,7 +126,7 @@ func (p *putting) once(t *turn, from, to int) (n int, refused, err error) {
 		if err != nil {
 			return from, nil, err
 		}
-		last.Queue(setKeys, []string{keyFollower(b.Family)}, []string{text})
+		last.Queue(setKeys, []string{tables.KeyFollower(b.Family)}, []string{text})
 	}
 	if err := f.finish(t, last); err != nil {
 		return from, nil, err
@@ -164,11 +164,10 @@ func (f *fold) wantOf(row *ports.Row) {
 // isAt refuses a batch that is not the next one for this store: it was taken back to an older copy, or is another one.
 func isAt(t *turn, b *ports.Batch) (elsewhere, err error) {
 	at, _, err := t.position(t.ctx, b.Family)
-	if err != nil || b.After.StoreID == t.base.storeID && at.Covers(*b.After) && b.After.Covers(at) {
+	if err != nil {
 		return nil, err
 	}
-	return ports.InField(ports.Conflict, ports.FieldPosition,
-		"the store %s is at %v, the batch is for %s at %v", t.base.storeID, at.Seqs, b.After.StoreID, b.After.Seqs), nil
+	return tables.Elsewhere(t.base.storeID, at, b), nil
 }
 
 // replace makes a row the state of its record. An equal one stays as it is.

@@ -58,7 +58,7 @@ func columnDDL(c *ports.Column) string {
 // tableDDL keeps the contract's order: identity, members, the engine's other columns, ours.
 func tableDDL(t *ports.Table) string {
 	var columns []string
-	for _, c := range tableColumns(t) {
+	for _, c := range tables.ColumnsOf(t) {
 		columns = append(columns, columnDDL(&c))
 	}
 	return fmt.Sprintf("CREATE TABLE \"%s\" (\n\t%s) WITH (%s)", t.Name, strings.Join(columns, ",\n\t"), vacuumEarly)
@@ -67,19 +67,6 @@ func tableDDL(t *ports.Table) string {
 // vacuumEarly has a table vacuumed when a fiftieth of it has changed. By itself the server waits for a fifth, a million dead rows of
 // five. Tables that are there already keep what their owner has set.
 const vacuumEarly = "autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02"
-
-func tableColumns(t *ports.Table) []ports.Column {
-	columns := append([]ports.Column{t.Engine[0]}, t.Members...)
-	return append(append(columns, t.Engine[1:]...), t.Ours...)
-}
-
-func indexDDL(table string, x ports.Index) string {
-	unique := ""
-	if x.Unique {
-		unique = "UNIQUE "
-	}
-	return fmt.Sprintf(`CREATE %sINDEX "%s" ON "%s" (%s)`, unique, x.Name, table, tables.Quoted(x.Columns))
-}
 
 // ddlLock is the advisory lock of everybody who makes or widens tables, of whatever schema.
 const ddlLock = 0x686f6c6466617374
@@ -121,7 +108,7 @@ func storeOf(ctx context.Context, conn *pgx.Conn) (storeID string, err error) {
 	case !there:
 		return "", nil
 	}
-	words, err := wordsOf(ctx, conn, keySchema, keyStoreID)
+	words, err := wordsOf(ctx, conn, keySchema, tables.KeyStoreID)
 	if err != nil {
 		return "", err
 	}
@@ -133,7 +120,7 @@ func storeOf(ctx context.Context, conn *pgx.Conn) (storeID string, err error) {
 	case version < ports.SchemaVersion:
 		return "", nil
 	}
-	return words[keyStoreID], nil
+	return words[tables.KeyStoreID], nil
 }
 
 // wordsOf gives rows of UVHoldfast by their keys.
@@ -168,14 +155,14 @@ func mend(ctx context.Context, conn *pgx.Conn) (storeID string, err error) {
 			}
 		}
 	}
-	words, err := wordsOf(ctx, conn, keyStoreID)
+	words, err := wordsOf(ctx, conn, tables.KeyStoreID)
 	if err != nil {
 		return "", err
 	}
-	if storeID = words[keyStoreID]; storeID == "" {
+	if storeID = words[tables.KeyStoreID]; storeID == "" {
 		storeID = uuid.NewString()
 	}
-	_, err = conn.Exec(ctx, setKeys, []string{keyStoreID, keySchema}, []string{storeID, strconv.Itoa(ports.SchemaVersion)})
+	_, err = conn.Exec(ctx, setKeys, []string{tables.KeyStoreID, keySchema}, []string{storeID, strconv.Itoa(ports.SchemaVersion)})
 	return storeID, err
 }
 
@@ -194,7 +181,7 @@ func mendIndex(ctx context.Context, conn *pgx.Conn, table string, x ports.Index,
 			}
 		}
 	}
-	_, err := conn.Exec(ctx, indexDDL(table, x))
+	_, err := conn.Exec(ctx, tables.IndexDDL(table, x))
 	return err
 }
 

@@ -7,11 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
-
-// maxEpochs is how many starts of a host are remembered.
-const maxEpochs = 1000
 
 // Stand tells what the store is; see ports.LocalStore.
 func (b *Backend) Stand(ctx context.Context, hostID string) (ports.Standing, error) {
@@ -28,10 +26,10 @@ func (b *Backend) Stand(ctx context.Context, hostID string) (ports.Standing, err
 			}
 			s.Empty = s.Empty && !found
 		}
-		if s.StoreID, err = r.word(ctx, readKey, keyStoreID); err != nil {
+		if s.StoreID, err = r.word(ctx, readKey, tables.KeyStoreID); err != nil {
 			return s, err
 		}
-		if s.Nonce, err = r.word(ctx, readKey, keyNonce(hostID)); err != nil {
+		if s.Nonce, err = r.word(ctx, readKey, tables.KeyNonce(hostID)); err != nil {
 			return s, err
 		}
 		early, _, err := r.number(ctx, `SELECT count(*) FROM "UVEarly"`)
@@ -40,7 +38,7 @@ func (b *Backend) Stand(ctx context.Context, hostID string) (ports.Standing, err
 		}
 		s.Early = int(early)
 		for _, family := range ports.Families {
-			text, err := r.word(ctx, readKey, keyMark(family, hostID))
+			text, err := r.word(ctx, readKey, tables.KeyMark(family, hostID))
 			if err != nil {
 				return s, err
 			}
@@ -48,7 +46,7 @@ func (b *Backend) Stand(ctx context.Context, hostID string) (ports.Standing, err
 				continue
 			}
 			var mark ports.Mark
-			if err := readable(keyMark(family, hostID), text, &mark); err != nil {
+			if err := tables.Readable("postgres", tables.KeyMark(family, hostID), text, &mark); err != nil {
 				return s, err
 			}
 			s.Marks[family] = mark
@@ -85,9 +83,9 @@ func (w *writer) admit(t *turn, o *ports.Opening, sent *bool) error {
 	b := &pgx.Batch{}
 	t.base.queueStart(b, forGood.begin)
 	// The row must be there to be locked: two copies of one data directory may come at the same moment.
-	b.Queue(`INSERT INTO "UVHoldfast" ("Key", "Value") VALUES ($1, '') ON CONFLICT ("Key") DO NOTHING`, keyNonce(o.HostID))
+	b.Queue(`INSERT INTO "UVHoldfast" ("Key", "Value") VALUES ($1, '') ON CONFLICT ("Key") DO NOTHING`, tables.KeyNonce(o.HostID))
 	nonce := ""
-	rowsOf(b.Queue(readKey+` FOR UPDATE`, keyNonce(o.HostID)), func(row []any) error {
+	rowsOf(b.Queue(readKey+` FOR UPDATE`, tables.KeyNonce(o.HostID)), func(row []any) error {
 		nonce, _ = row[0].(string)
 		return nil
 	})
@@ -101,7 +99,7 @@ func (w *writer) admit(t *turn, o *ports.Opening, sent *bool) error {
 	if nonce != o.Nonce {
 		return ports.Errorf(ports.Conflict, opOpen, "the store's nonce of host %s is not the expected one; another copy of the data directory has used the store", o.HostID)
 	}
-	keys := []string{keyNonce(o.HostID), keyRetention(o.HostID)}
+	keys := []string{tables.KeyNonce(o.HostID), keyRetention(o.HostID)}
 	values := []string{o.Next, strconv.FormatInt(int64(o.Retention/time.Second), 10)}
 	for _, f := range ports.Families {
 		more, err := admitFamily(t, f, o)
@@ -127,20 +125,19 @@ func (w *writer) admit(t *turn, o *ports.Opening, sent *bool) error {
 func admitFamily(t *turn, f ports.Family, o *ports.Opening) (map[string]string, error) {
 	change := map[string]string{}
 	var list []ports.Epoch
-	if err := t.keyJSON(t.ctx, keyEpochs(f, o.HostID), &list); err != nil {
+	if err := t.keyJSON(t.ctx, tables.KeyEpochs(f, o.HostID), &list); err != nil {
 		return nil, err
 	}
 	epoch, ok := o.Epochs[f]
-	if ok && (len(list) == 0 || list[len(list)-1] != epoch) {
-		list = append(list, epoch)
-		text, err := jsonText(list[max(0, len(list)-maxEpochs):])
+	if list, anew := tables.Opened(list, epoch); ok && anew {
+		text, err := jsonText(list)
 		if err != nil {
 			return nil, err
 		}
-		change[keyEpochs(f, o.HostID)] = text
+		change[tables.KeyEpochs(f, o.HostID)] = text
 	}
 	// The store is the truth from here on, and its own marks say how far it is.
-	if _, err := t.conn.Exec(t.ctx, `DELETE FROM "UVHoldfast" WHERE "Key" = $1`, keyFollower(f)); err != nil {
+	if _, err := t.conn.Exec(t.ctx, `DELETE FROM "UVHoldfast" WHERE "Key" = $1`, tables.KeyFollower(f)); err != nil {
 		return nil, err
 	}
 	seq, ok := o.Resume[f]
@@ -151,9 +148,9 @@ func admitFamily(t *turn, f ports.Family, o *ports.Opening) (map[string]string, 
 	if err != nil {
 		return nil, err
 	}
-	change[keyMark(f, o.HostID)] = text
+	change[tables.KeyMark(f, o.HostID)] = text
 	// Decisions of Seqs that come again would be those of another history.
-	prefix := oddsOf(f, o.HostID)
-	_, err = t.conn.Exec(t.ctx, `DELETE FROM "UVHoldfast" WHERE "Key" >= $1 AND "Key" < $2`, prefix, after(prefix))
+	prefix := tables.KeyOdds(f, o.HostID)
+	_, err = t.conn.Exec(t.ctx, `DELETE FROM "UVHoldfast" WHERE "Key" >= $1 AND "Key" < $2`, prefix, tables.After(prefix))
 	return change, err
 }

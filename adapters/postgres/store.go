@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -197,7 +198,7 @@ func (b *Backend) Probe(ctx context.Context, _ ports.Family) error {
 	}
 	_, err = inTransaction(ctx, d, "postgres: probe", tryOut, func(ctx context.Context, r *reading) (struct{}, error) {
 		_, err := r.conn.Exec(ctx, `UPDATE "UVHoldfast" SET "Value" = "Value" WHERE "Key" = (
-			SELECT "Key" FROM "UVHoldfast" WHERE "Key" = $1 FOR UPDATE SKIP LOCKED)`, keyStoreID)
+			SELECT "Key" FROM "UVHoldfast" WHERE "Key" = $1 FOR UPDATE SKIP LOCKED)`, tables.KeyStoreID)
 		return struct{}{}, err
 	})
 	return err

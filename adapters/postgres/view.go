@@ -278,5 +278,5 @@ func (r *reading) keyJSON(ctx context.Context, key string, into any) error {
 	if err != nil {
 		return err
 	}
-	return readable(key, text, into)
+	return tables.Readable("postgres", key, text, into)
 }

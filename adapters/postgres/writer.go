@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/adapters/line"
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -32,7 +33,7 @@ type writer struct {
 type ownHost struct {
 	nonce  string
 	epochs map[ports.Family][]ports.Epoch
-	odds   map[ports.Family]*odds
+	odds   map[ports.Family]*tables.Odds
 }
 
 func startWriter(d *database) *writer {

@@ -45,7 +45,7 @@ type telling struct {
 	opener string // the host that opened the store
 	limit  int
 
-	marks  map[string]ports.Mark
+	marks  tables.Marks
 	epochs []ports.Epoch // of the opener, oldest first
 	page   ports.ChangePage
 	bytes  int
@@ -94,7 +94,7 @@ func (t *telling) look(r *reading) (err error) {
 	if t.epochs, err = r.epochsOf(t.query.Family, t.opener); err != nil {
 		return err
 	}
-	return getJSON(r.link, keyDropped(t.query.Family), &t.page.Dropped)
+	return getJSON(r.link, tables.KeyDropped(t.query.Family), &t.page.Dropped)
 }
 
 // check refuses a position that is not one of this store's.

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -219,7 +220,7 @@ func (h *history) put(family ports.Family) {
 
 func setMark(t failer, s *Store, f ports.Family, host string, seq uint64) {
 	err := s.work.do(context.Background(), false, func() error {
-		return s.work.transact("test", func() error { return setJSON(s.work.link, keyMark(f, host), ports.Mark{Epoch: "e", Seq: seq}) }, nil)
+		return s.work.transact("test", func() error { return setJSON(s.work.link, tables.KeyMark(f, host), ports.Mark{Epoch: "e", Seq: seq}) }, nil)
 	})
 	if err != nil {
 		t.Fatal(err)

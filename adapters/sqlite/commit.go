@@ -2,9 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 
 	"holdfast/adapters/line"
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -43,16 +43,17 @@ func (w *writer) finishBatch(j *line.Job, err error) {
 	w.queue.Finish(j, err)
 }
 
+const opCommit = "sqlite: commit"
+
 func (w *writer) commitTogether(group []*line.Job) error {
-	const op = "sqlite: commit"
 	cost := int64(0)
 	for _, j := range group {
 		cost += j.Cost
 	}
-	if err := w.roomFor(op, cost); err != nil {
+	if err := w.roomFor(opCommit, cost); err != nil {
 		return err
 	}
-	return w.transact(op, func() error {
+	return w.transact(opCommit, func() error {
 		w.fold.begin(clock())
 		odd := map[ports.Family][]ports.Decision{}
 		moved := map[ports.Family]bool{}
@@ -69,10 +70,10 @@ func (w *writer) commitTogether(group []*line.Job) error {
 			if !moved[f] {
 				continue
 			}
-			if err := setJSON(w.link, keyMark(f, w.rules.HostID), w.known.marks[f]); err != nil {
+			if err := setJSON(w.link, tables.KeyMark(f, w.rules.HostID), w.known.marks[f]); err != nil {
 				return err
 			}
-			if err := w.known.odds[f].keep(w.link, f, w.rules.HostID, odd[f]); err != nil {
+			if err := w.keepOdds(f, odd[f]); err != nil {
 				return err
 			}
 		}
@@ -83,19 +84,17 @@ func (w *writer) commitTogether(group []*line.Job) error {
 // apply decides a batch's entries and moves the mark; took says whether it did. A batch that does not fit changes nothing.
 func (w *writer) apply(p *line.Pending, odd map[ports.Family][]ports.Decision) (took bool, err error) {
 	b := &p.Batch
-	twin, refused := w.check(b)
+	if w.rules.HostID == "" {
+		p.Refused = ports.Errorf(ports.Unavailable, opCommit, "no host has opened the store")
+		return false, nil
+	}
+	twin, refused := tables.Fits(opCommit, b, w.known.epochs[b.Family], w.known.marks[b.Family].Seq)
 	if refused != nil {
 		p.Refused = refused
 		return false, nil
 	}
 	if twin {
-		decisions := w.known.odds[b.Family].recall(b)
-		for _, d := range odd[b.Family] { // of the same transaction
-			if i := slices.IndexFunc(decisions, func(own ports.Decision) bool { return own.Seq == d.Seq }); i >= 0 {
-				decisions[i] = d
-			}
-		}
-		p.Decisions = decisions
+		p.Decisions = w.known.odds[b.Family].Recall(b, odd[b.Family])
 		return false, nil
 	}
 	p.Decisions = make([]ports.Decision, 0, len(b.Entries))
@@ -105,7 +104,7 @@ func (w *writer) apply(p *line.Pending, odd map[ports.Family][]ports.Decision) (
 			return false, err
 		}
 		p.Decisions = append(p.Decisions, d)
-		if told := lasting(d); !told.Plain() {
+		if told := tables.Lasting(d); !told.Plain() {
 			odd[b.Family] = append(odd[b.Family], told)
 		}
 	}
@@ -113,47 +112,15 @@ func (w *writer) apply(p *line.Pending, odd map[ports.Family][]ports.Decision) (
 	return true, nil
 }
 
-// lasting is a decision as it can be written down: without what stays in this process, and what is only counted.
-func lasting(d ports.Decision) ports.Decision {
-	d.Foreign = false
-	if d.Err != nil {
-		e := *d.Err
-		e.Cause = nil
-		d.Err = &e
+// keepOdds adds a transaction's odd decisions to the ring, in memory and in the file.
+func (w *writer) keepOdds(f ports.Family, list []ports.Decision) error {
+	if len(list) == 0 {
+		return nil
 	}
-	return d
-}
-
-// check says whether a batch is the next one, or a twin of one that was committed before, or neither.
-func (w *writer) check(b *ports.CommitBatch) (twin bool, refused error) {
-	const op = "sqlite: commit"
-	if w.rules.HostID == "" {
-		return false, ports.Errorf(ports.Unavailable, op, "no host has opened the store")
+	odds := w.known.odds[f]
+	if err := setJSON(w.link, tables.KeyOdd(f, w.rules.HostID, odds.Next()), list); err != nil {
+		return err
 	}
-	if !slices.Contains(ports.Families, b.Family) || b.Through < b.After {
-		return false, ports.Errorf(ports.Invalid, op, "family %q from %d to %d is not a stretch of a journal", b.Family, b.After, b.Through)
-	}
-	last := b.After
-	for i := range b.Entries {
-		if seq := b.Entries[i].Seq; seq <= last || seq > b.Through {
-			return false, ports.Errorf(ports.Invalid, op, "entry %d is out of order between %d and %d", seq, b.After, b.Through)
-		}
-		last = b.Entries[i].Seq
-		if b.Entries[i].Action.Family() != b.Family {
-			return false, ports.Errorf(ports.Invalid, op, "entry %d: %q is no write of family %s", last, b.Entries[i].Action, b.Family)
-		}
-	}
-	// The newest epoch alone may commit: a copy of the host that opened the store later has taken it over, and what the
-	// earlier one numbers goes its own way.
-	if list := w.known.epochs[b.Family]; len(list) == 0 || list[len(list)-1].ID != b.Epoch {
-		return false, ports.Errorf(ports.Conflict, op, "epoch %q is not the one that opened the store last", b.Epoch)
-	}
-	mark := w.known.marks[b.Family].Seq
-	if b.Through <= mark {
-		return true, nil
-	}
-	if b.After != mark {
-		return false, ports.Errorf(ports.Conflict, op, "the store is at %d, the batch begins after %d", mark, b.After)
-	}
-	return false, nil
+	odds.Keep(list)
+	return nil
 }

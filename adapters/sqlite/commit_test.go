@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -180,10 +181,10 @@ func TestEpochsAreKeptToTheNewestThousandAndResumeMovesTheMark(t *testing.T) {
 	s := ready(t)
 	commit(t, s, patch(1, "nobody", `{"Status":"x"}`))
 	nonce := "n"
-	for i := range maxEpochs {
+	for i := range tables.MaxEpochs {
 		next := fmt.Sprint("n", i)
 		o := ports.Opening{HostID: host, Nonce: nonce, Next: next, Epochs: map[ports.Family]ports.Epoch{ports.Queue: {ID: fmt.Sprint("e", i), From: uint64(i + 2)}}}
-		if i == maxEpochs-1 {
+		if i == tables.MaxEpochs-1 {
 			o.Resume = map[ports.Family]uint64{ports.Queue: 41}
 		}
 		if err := s.Open(t.Context(), o); err != nil {
@@ -192,7 +193,7 @@ func TestEpochsAreKeptToTheNewestThousandAndResumeMovesTheMark(t *testing.T) {
 		nonce = next
 	}
 	var kept []ports.Epoch
-	if _, err := s.file.keyJSON(t.Context(), keyEpochs(ports.Queue, host), &kept); err != nil || len(kept) != maxEpochs || kept[0].ID != "e0" {
+	if _, err := s.file.keyJSON(t.Context(), tables.KeyEpochs(ports.Queue, host), &kept); err != nil || len(kept) != tables.MaxEpochs || kept[0].ID != "e0" {
 		t.Errorf("%d epochs are kept, %v", len(kept), err)
 	}
 	b := ports.CommitBatch{Family: ports.Queue, After: 41, Through: 42, Entries: []ports.Entry{upsert(42, "a", `{"WorkItemHash":"a"}`)}}
@@ -202,7 +203,7 @@ func TestEpochsAreKeptToTheNewestThousandAndResumeMovesTheMark(t *testing.T) {
 			t.Errorf("epoch %s: %v, want conflict", older, err)
 		}
 	}
-	b.Epoch = fmt.Sprint("e", maxEpochs-1)
+	b.Epoch = fmt.Sprint("e", tables.MaxEpochs-1)
 	if _, err := tryCommit(s, b); err != nil {
 		t.Errorf("the newest epoch: %v", err)
 	}

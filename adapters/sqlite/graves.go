@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -46,7 +47,7 @@ func (w *writer) dropGraves(f ports.Family) error {
 		return nil
 	}
 	dropped := map[string]uint64{}
-	if err := getJSON(w.link, keyDropped(f), &dropped); err != nil {
+	if err := getJSON(w.link, tables.KeyDropped(f), &dropped); err != nil {
 		return err
 	}
 	oldest := `FROM "UVGone" WHERE ` + gravesOf(f) + ` ORDER BY rowid LIMIT ?`
@@ -59,7 +60,7 @@ func (w *writer) dropGraves(f ports.Family) error {
 	if err != nil {
 		return err
 	}
-	if err := setJSON(w.link, keyDropped(f), dropped); err != nil {
+	if err := setJSON(w.link, tables.KeyDropped(f), dropped); err != nil {
 		return err
 	}
 	removed, err := w.link.affected(`DELETE FROM "UVGone" WHERE rowid IN (SELECT rowid `+oldest+`)`, over)

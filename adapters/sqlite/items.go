@@ -109,7 +109,7 @@ func itemList(q *ports.ItemQuery) *listing {
 // is sorted is the column and the rowids alone, so that it needs little memory and no temporary file.
 func sorted(ctx context.Context, f *file, sc *scanner, l *listing, query *ports.ItemQuery) (page ports.Page, err error) {
 	t := l.layout.Table
-	known := slices.ContainsFunc(tableColumns(t), func(c ports.Column) bool { return c.Name == query.OrderBy })
+	known := slices.ContainsFunc(tables.ColumnsOf(t), func(c ports.Column) bool { return c.Name == query.OrderBy })
 	if !known {
 		return ports.Page{}, ports.InField(ports.Invalid, "OrderBy", "%q is no column of %s", query.OrderBy, t.Name)
 	}

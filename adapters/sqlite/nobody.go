@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"strconv"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -28,28 +29,28 @@ func adopt(l *link) error {
 		if !found {
 			continue
 		}
-		given, err := nobodys(l, ofFamily(t.Kind.Family()))
+		given, err := nobodys(l, tables.OfFamily(t.Kind.Family()))
 		if err != nil {
 			return err
 		}
 		if _, err := l.exec(`UPDATE "`+t.Name+`" SET "ChangeSeq" = rowid + ?`+strays, given+1-first); err != nil {
 			return err
 		}
-		if err := setKey(l, keyNobody(t.Kind.Family()), strconv.FormatInt(given+1-first+last, 10)); err != nil {
+		if err := setKey(l, tables.KeyNobody(t.Kind.Family()), strconv.FormatInt(given+1-first+last, 10)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// nobodys is the highest Seq that host "" has or had in tables of one family.
-func nobodys(l *link, tables []*ports.Table) (highest int64, err error) {
-	text, err := l.word(readKey, keyNobody(tables[0].Kind.Family()))
+// nobodys is the highest Seq that host "" has or had in some tables of one family.
+func nobodys(l *link, of []*ports.Table) (highest int64, err error) {
+	text, err := l.word(readKey, tables.KeyNobody(of[0].Kind.Family()))
 	if err != nil {
 		return 0, err
 	}
 	highest, _ = strconv.ParseInt(text, 10, 64) // none: 0
-	for _, t := range tables {
+	for _, t := range of {
 		n, _, err := l.number(`SELECT max("ChangeSeq") FROM "` + t.Name + `" WHERE "ChangeHost" = ''`)
 		if err != nil {
 			return 0, err
@@ -57,14 +58,4 @@ func nobodys(l *link, tables []*ports.Table) (highest int64, err error) {
 		highest = max(highest, n)
 	}
 	return highest, nil
-}
-
-// ofFamily gives the tables of a family, in their order.
-func ofFamily(f ports.Family) (tables []*ports.Table) {
-	for _, t := range ports.Tables {
-		if t.Kind.Family() == f {
-			tables = append(tables, t)
-		}
-	}
-	return tables
 }

@@ -3,10 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"encoding/json"
-	"maps"
-	"slices"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -37,46 +35,35 @@ func (s *Store) Position(ctx context.Context, family ports.Family) (p ports.Posi
 
 // positionIn reads the position that the last Put left, or else what the marks say.
 func positionIn(l *link, f ports.Family) (p ports.Position, byPut bool, err error) {
-	if err := getJSON(l, keyFollower(f), &p); err != nil || p.Epoch != "" || p.Seqs != nil {
+	if err := getJSON(l, tables.KeyFollower(f), &p); err != nil || p.Epoch != "" || p.Seqs != nil {
 		return p, true, err
 	}
 	marks, err := marksIn(l, f)
-	for _, host := range slices.Sorted(maps.Keys(marks)) {
-		if p.Seqs == nil {
-			p.Seqs = map[string]uint64{}
-		}
-		p.Epoch, p.Seqs[host] = marks[host].Epoch, marks[host].Seq
-	}
-	return p, false, err
+	return marks.Position(), false, err
 }
 
 // marksIn gives how far the store is with each host that wrote to it.
-func marksIn(l *link, f ports.Family) (map[string]ports.Mark, error) {
-	marks := map[string]ports.Mark{}
-	prefix := marksOf(f)
+func marksIn(l *link, f ports.Family) (tables.Marks, error) {
+	marks := tables.Marks{}
+	prefix := tables.KeyMarks(f)
 	err := l.query(readKeys, func(row []driver.Value) error {
 		key, _ := row[0].(string)
 		text, _ := row[1].(string)
-		var mark ports.Mark
-		if err := json.Unmarshal([]byte(text), &mark); err != nil {
-			return ports.Errorf(ports.Internal, "sqlite", "UVHoldfast has an unreadable %s: %v", key, err)
-		}
-		marks[key[len(prefix):]] = mark
-		return nil
-	}, prefix, after(prefix))
+		return marks.Take("sqlite", f, key, text)
+	}, prefix, tables.After(prefix))
 	return marks, err
 }
 
 // epochsOf gives a host's epochs, oldest first.
 func (r *reading) epochsOf(f ports.Family, host string) ([]ports.Epoch, error) {
-	text, err := r.word(readKey, keyEpochs(f, host))
+	text, err := r.word(readKey, tables.KeyEpochs(f, host))
 	if err != nil || text == "" {
 		return nil, err
 	}
 	if text != r.epochs[f].text {
 		var list []ports.Epoch
-		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			return nil, ports.Errorf(ports.Internal, "sqlite", "UVHoldfast has an unreadable %s: %v", keyEpochs(f, host), err)
+		if err := tables.Readable("sqlite", tables.KeyEpochs(f, host), text, &list); err != nil {
+			return nil, err
 		}
 		r.epochs[f] = epochList{text, list}
 	}

@@ -40,7 +40,7 @@ func (s *Store) Put(ctx context.Context, b ports.Batch) (ports.Applied, error) {
 			if refused != nil {
 				n--
 			} else if b.Position != nil && w.rules.HostID == "" { // else the store is the truth, and its own marks say how far it is
-				if err := setJSON(w.link, keyFollower(b.Family), b.Position); err != nil {
+				if err := setJSON(w.link, tables.KeyFollower(b.Family), b.Position); err != nil {
 					return err
 				}
 			}
@@ -72,11 +72,10 @@ func (w *writer) isAt(b *ports.Batch) (elsewhere, err error) {
 		return nil, nil
 	}
 	at, _, err := positionIn(w.link, b.Family)
-	if err != nil || b.After.StoreID == w.file.storeID && at.Covers(*b.After) && b.After.Covers(at) {
+	if err != nil {
 		return nil, err
 	}
-	return ports.InField(ports.Conflict, ports.FieldPosition,
-		"the store %s is at %v, the batch is for %s at %v", w.file.storeID, at.Seqs, b.After.StoreID, b.After.Seqs), nil
+	return tables.Elsewhere(w.file.storeID, at, b), nil
 }
 
 // replace makes a row the state of its record. An equal one stays as it is.

@@ -44,23 +44,10 @@ func columnDDL(c ports.Column) string {
 // tableDDL keeps the contract's order: identity, members, the engine's other columns, ours.
 func tableDDL(t *ports.Table) string {
 	var columns []string
-	for _, c := range tableColumns(t) {
+	for _, c := range tables.ColumnsOf(t) {
 		columns = append(columns, columnDDL(c))
 	}
 	return fmt.Sprintf("CREATE TABLE \"%s\" (\n\t%s)", t.Name, strings.Join(columns, ",\n\t"))
-}
-
-func tableColumns(t *ports.Table) []ports.Column {
-	columns := append([]ports.Column{t.Engine[0]}, t.Members...)
-	return append(append(columns, t.Engine[1:]...), t.Ours...)
-}
-
-func indexDDL(table string, x ports.Index) string {
-	unique := ""
-	if x.Unique {
-		unique = "UNIQUE "
-	}
-	return fmt.Sprintf(`CREATE %sINDEX "%s" ON "%s" (%s)`, unique, x.Name, table, tables.Quoted(x.Columns))
 }
 
 // migrate brings the file to this version's schema, in one transaction, and gives its StoreID.
@@ -104,12 +91,12 @@ func mend(l *link, version int64) (storeID string, err error) {
 			}
 		}
 	}
-	if storeID, err = l.word(readKey, keyStoreID); err != nil {
+	if storeID, err = l.word(readKey, tables.KeyStoreID); err != nil {
 		return "", err
 	}
 	if storeID == "" {
 		storeID = uuid.NewString()
-		if err := setKey(l, keyStoreID, storeID); err != nil {
+		if err := setKey(l, tables.KeyStoreID, storeID); err != nil {
 			return "", err
 		}
 	}
@@ -135,7 +122,7 @@ func mendIndex(l *link, table string, x ports.Index) error {
 			return err
 		}
 	}
-	return l.once(indexDDL(table, x))
+	return l.once(tables.IndexDDL(table, x))
 }
 
 func mendTable(l *link, t *ports.Table) error {
@@ -151,7 +138,7 @@ func mendTable(l *link, t *ports.Table) error {
 	if len(present) == 0 {
 		return l.once(tableDDL(t))
 	}
-	for _, c := range tableColumns(t) {
+	for _, c := range tables.ColumnsOf(t) {
 		if present[c.Name] || c.Type == ports.Identity {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -28,7 +29,7 @@ func TestASnapshotThatEndsBadlyIsNotUsedAgain(t *testing.T) {
 	func() {
 		defer func() { _ = recover() }()
 		_ = s.file.snapshots.view(t.Context(), func(r *reading) error {
-			if _, err := r.word(readKey, keyStoreID); err != nil {
+			if _, err := r.word(readKey, tables.KeyStoreID); err != nil {
 				t.Error(err)
 			}
 			panic("in the middle of it")

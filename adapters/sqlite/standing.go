@@ -3,11 +3,9 @@ package sqlite
 import (
 	"context"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
-
-// maxEpochs is how many starts of a host are remembered.
-const maxEpochs = 1000
 
 // Stand tells what the store is; see ports.LocalStore.
 func (s *Store) Stand(ctx context.Context, hostID string) (ports.Standing, error) {
@@ -24,7 +22,7 @@ func (s *Store) Stand(ctx context.Context, hostID string) (ports.Standing, error
 			}
 			standing.Empty = standing.Empty && !found
 		}
-		if standing.Nonce, err = f.key(ctx, keyNonce(hostID)); err != nil {
+		if standing.Nonce, err = f.key(ctx, tables.KeyNonce(hostID)); err != nil {
 			return err
 		}
 		if err := f.readers.QueryRowContext(ctx, `SELECT count(*) FROM "UVEarly"`).Scan(&standing.Early); err != nil {
@@ -32,7 +30,7 @@ func (s *Store) Stand(ctx context.Context, hostID string) (ports.Standing, error
 		}
 		for _, family := range ports.Families {
 			var mark ports.Mark
-			found, err := f.keyJSON(ctx, keyMark(family, hostID), &mark)
+			found, err := f.keyJSON(ctx, tables.KeyMark(family, hostID), &mark)
 			if err != nil {
 				return err
 			}
@@ -74,14 +72,14 @@ func (s *Store) Open(ctx context.Context, o ports.Opening) error {
 }
 
 func (w *writer) admit(op string, o *ports.Opening) error {
-	nonce, err := w.link.word(readKey, keyNonce(o.HostID))
+	nonce, err := w.link.word(readKey, tables.KeyNonce(o.HostID))
 	if err != nil {
 		return err
 	}
 	if nonce != o.Nonce {
 		return ports.Errorf(ports.Conflict, op, "the store's nonce of host %s is not the expected one; another copy of the data directory has used the store", o.HostID)
 	}
-	if err := setKey(w.link, keyNonce(o.HostID), o.Next); err != nil {
+	if err := setKey(w.link, tables.KeyNonce(o.HostID), o.Next); err != nil {
 		return err
 	}
 	for _, f := range ports.Families {
@@ -94,16 +92,14 @@ func (w *writer) admit(op string, o *ports.Opening) error {
 
 func (w *writer) admitFamily(f ports.Family, o *ports.Opening) error {
 	epoch, ok := o.Epochs[f]
-	if list := w.known.epochs[f]; ok && (len(list) == 0 || list[len(list)-1] != epoch) {
-		list = append(list, epoch)
-		list = list[max(0, len(list)-maxEpochs):]
+	if list, anew := tables.Opened(w.known.epochs[f], epoch); ok && anew {
 		w.known.epochs[f] = list
-		if err := setJSON(w.link, keyEpochs(f, o.HostID), list); err != nil {
+		if err := setJSON(w.link, tables.KeyEpochs(f, o.HostID), list); err != nil {
 			return err
 		}
 	}
 	// The store is the truth from here on, and its own marks say how far it is.
-	if _, err := w.link.exec(`DELETE FROM "UVHoldfast" WHERE "Key" = ?`, keyFollower(f)); err != nil {
+	if _, err := w.link.exec(`DELETE FROM "UVHoldfast" WHERE "Key" = ?`, tables.KeyFollower(f)); err != nil {
 		return err
 	}
 	seq, ok := o.Resume[f]
@@ -111,12 +107,12 @@ func (w *writer) admitFamily(f ports.Family, o *ports.Opening) error {
 		return nil
 	}
 	w.known.marks[f] = ports.Mark{Epoch: epoch.ID, Seq: seq}
-	if err := setJSON(w.link, keyMark(f, o.HostID), w.known.marks[f]); err != nil {
+	if err := setJSON(w.link, tables.KeyMark(f, o.HostID), w.known.marks[f]); err != nil {
 		return err
 	}
 	// Decisions of Seqs that come again would be those of another history.
-	prefix := oddsOf(f, o.HostID)
-	w.known.odds[f] = &odds{}
-	_, err := w.link.exec(`DELETE FROM "UVHoldfast" WHERE "Key" >= ? AND "Key" < ?`, prefix, after(prefix))
+	prefix := tables.KeyOdds(f, o.HostID)
+	w.known.odds[f] = &tables.Odds{}
+	_, err := w.link.exec(`DELETE FROM "UVHoldfast" WHERE "Key" >= ? AND "Key" < ?`, prefix, tables.After(prefix))
 	return err
 }

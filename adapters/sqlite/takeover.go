@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -14,7 +14,7 @@ import (
 // came, and their place in lists and among the changes of host "", behind those of the family's earlier tables. The order is
 // that in which they were inserted. It runs once, in the transaction that adds the columns.
 func takeOver(l *link, t *ports.Table) error {
-	family := ofFamily(t.Kind.Family())
+	family := tables.OfFamily(t.Kind.Family())
 	seq, err := nobodys(l, family[:slices.Index(family, t)+1]) // the later ones may not have their columns yet
 	if err != nil {
 		return err
@@ -43,18 +43,13 @@ func takeOver(l *link, t *ports.Table) error {
 			return err
 		}
 		for _, f := range rows {
-			created := timeOf(f.created)
-			first := ports.Entry{ReceivedMs: created.UnixMilli(), Seq: uint64(max(f.id, 0))}
+			first := tables.TakenOver(f.id, f.at, f.created)
 			seq++
 			text := fmt.Sprintf(`UPDATE "%s" SET "OrderKey" = ?, "ReceivedAt" = ?, "ChangeSeq" = ? WHERE rowid = ?`, t.Name)
-			args := []any{first.OrderKey(), first.ReceivedAt(), seq, f.id}
+			args := []any{first.OrderKey, first.ReceivedAt, seq, f.id}
 			if t.Kind == ports.KindItem {
-				key, ok := ports.TimeKey(f.at)
-				if !ok {
-					key = ports.KeyOfTime(created)
-				}
 				text = fmt.Sprintf(`UPDATE "%s" SET "EnqueuedKey" = ?, "OrderKey" = ?, "ReceivedAt" = ?, "ChangeSeq" = ? WHERE rowid = ?`, t.Name)
-				args = append([]any{key}, args...)
+				args = append([]any{first.EnqueuedKey}, args...)
 			}
 			if _, err := l.exec(text, args...); err != nil {
 				return err
@@ -62,17 +57,7 @@ func takeOver(l *link, t *ports.Table) error {
 			last = f.id
 		}
 		if len(rows) < page {
-			return setKey(l, keyNobody(t.Kind.Family()), strconv.FormatInt(seq, 10))
+			return setKey(l, tables.KeyNobody(t.Kind.Family()), strconv.FormatInt(seq, 10))
 		}
 	}
-}
-
-// timeOf reads a date as databeacons write it; one that is none becomes the beginning of 1970.
-func timeOf(text string) time.Time {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999", time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at
-		}
-	}
-	return time.UnixMilli(0)
 }

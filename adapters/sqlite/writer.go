@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/adapters/line"
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -32,7 +33,7 @@ type writer struct {
 type known struct {
 	marks  map[ports.Family]ports.Mark
 	epochs map[ports.Family][]ports.Epoch
-	odds   map[ports.Family]*odds
+	odds   map[ports.Family]*tables.Odds
 	gone   map[ports.Family]int64 // how many tombstones there are
 	early  waiters
 }
@@ -122,7 +123,7 @@ func (w *writer) try(op string) error {
 	if err == nil {
 		var tx driver.Tx
 		if tx, err = w.link.begin(); err == nil {
-			_, err = w.link.exec(`UPDATE "UVHoldfast" SET "Value" = "Value" WHERE "Key" = ?`, keyStoreID)
+			_, err = w.link.exec(`UPDATE "UVHoldfast" SET "Value" = "Value" WHERE "Key" = ?`, tables.KeyStoreID)
 			err = errors.Join(err, tx.Rollback())
 		}
 	}
@@ -178,7 +179,7 @@ func (w *writer) refresh() error {
 	}
 	k := &known{
 		marks: map[ports.Family]ports.Mark{}, epochs: map[ports.Family][]ports.Epoch{},
-		odds: map[ports.Family]*odds{}, gone: map[ports.Family]int64{},
+		odds: map[ports.Family]*tables.Odds{}, gone: map[ports.Family]int64{},
 	}
 	for _, f := range ports.Families {
 		if err := w.recallFamily(k, f); err != nil {
@@ -202,10 +203,10 @@ func (w *writer) recallFamily(k *known, f ports.Family) (err error) {
 	}
 	var mark ports.Mark
 	var epochs []ports.Epoch
-	if err = getJSON(w.link, keyMark(f, host), &mark); err != nil {
+	if err = getJSON(w.link, tables.KeyMark(f, host), &mark); err != nil {
 		return err
 	}
-	if err = getJSON(w.link, keyEpochs(f, host), &epochs); err != nil {
+	if err = getJSON(w.link, tables.KeyEpochs(f, host), &epochs); err != nil {
 		return err
 	}
 	k.marks[f], k.epochs[f] = mark, epochs
