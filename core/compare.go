@@ -50,14 +50,43 @@ type sheet map[recordID]sheetRow
 type sheetRow struct {
 	imprint
 	change ports.Change
+	ended  string // the key of the time at which an item or a manifest ended; "" for one that did not
 }
 
-func (s sheet) add(row *ports.Row) { s[idOf(row)] = sheetRow{imprintOf(row), row.Change} }
+func (s sheet) add(row *ports.Row) {
+	r, err := recordOf(row)
+	s[idOf(row)] = sheetRow{imprintAs(row, r, err), row.Change, endOf(row.Kind, r)}
+}
 
-func imprintOf(row *ports.Row) (p imprint) {
+// ended is when the record that the others of a key belong to ended; "" when it did not, or is not there.
+func (s sheet) ended(f ports.Family) string {
+	if f == ports.Manifest {
+		return s[recordID{kind: ports.KindManifest}].ended
+	}
+	return s[recordID{kind: ports.KindItem}].ended
+}
+
+// endOf is when a record ended, as retention counts it.
+func endOf(k ports.Kind, r *ports.Record) string {
+	switch {
+	case r == nil:
+	case k == ports.KindItem && slices.Contains(ports.TerminalItems, r.Text("Status")):
+		return ports.FinishedKey(r, "LastEventAt", "CompletedAt", "EnqueuedAt")
+	case k == ports.KindManifest && slices.Contains(ports.TerminalManifests, r.Text("Status")):
+		return ports.FinishedKey(r, "StopTime", "StartTime")
+	}
+	return ""
+}
+
+func imprintOf(row *ports.Row) imprint {
+	r, err := recordOf(row)
+	return imprintAs(row, r, err)
+}
+
+// imprintAs is the imprint of a row whose record was read.
+func imprintAs(row *ports.Row, r *ports.Record, err error) (p imprint) {
 	h := sha256.New()
 	first := row.First
-	r, err := recordOf(row)
 	switch {
 	case err != nil || row.Kind == ports.KindManifest:
 		h.Write(bytes.TrimSpace(row.Body))

@@ -39,6 +39,7 @@ type follower struct {
 	dirty    bool               // and whether it changed since
 	had      sample             // the local store's position that it last had, and when: for its age
 	copied   uint64
+	pruned   int64 // records that its own retention removed
 	only     *int64
 	logged   map[string]time.Time // what the log had last, and when
 	lastErr  string

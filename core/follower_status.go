@@ -18,8 +18,14 @@ func (w *follower) status(now time.Time) FollowerStatus {
 	s := FollowerStatus{
 		Family: w.family.name, State: string(w.cond.mode.public()), Phase: string(w.cond.mode), Detail: w.cond.detail, Remedy: w.cond.remedy,
 		Since: w.cond.since.UTC(), Suspect: w.cond.suspect, Position: w.mark.Position.Seqs[w.host.hostID], Copied: w.copied,
-		Unsettled: refused, InDoubt: inDoubt, Discarded: discarded, OnlyThere: w.only, Doubtful: w.mark.Doubtful,
+		Unsettled: refused, InDoubt: inDoubt, Discarded: discarded, OnlyThere: w.only, Doubtful: w.mark.Doubtful, Pruned: w.pruned,
 		LastError: w.lastErr, LastErrorAt: w.lastErrs,
+	}
+	if w.Retention > 0 {
+		s.Retention = w.Retention.String()
+	}
+	if w.mark.PrunedMs != 0 {
+		s.PrunedUntil = time.UnixMilli(w.mark.PrunedMs).UTC()
 	}
 	if !w.lastErrs.IsZero() {
 		s.LastErrorAt = w.lastErrs.UTC()

@@ -43,6 +43,8 @@ type Follower struct {
 	Store   ports.Backend
 	Health  func() Health       // nil: it has no process that could die
 	Restart func(reason string) // ends a process that answers nothing; nil: nobody can
+
+	Retention time.Duration // finished history older than this is removed from it; 0 keeps everything
 }
 
 // Host is one running core.
@@ -154,6 +156,11 @@ func (h *Host) Run(ctx context.Context) error {
 	wg.Go(func() { h.keepHouse(ctx) })
 	for _, w := range h.follows {
 		wg.Go(func() { w.run(ctx) })
+	}
+	for _, c := range h.repairs.others {
+		if c.Retention > 0 {
+			wg.Go(func() { h.thinOut(ctx, c) })
+		}
 	}
 	wg.Wait()
 	return h.remember()

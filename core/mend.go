@@ -43,6 +43,11 @@ func (k *link) mend(ctx context.Context, standing ports.Standing, plan *course) 
 			return ports.Errorf(ports.Unavailable, "local store", "take back what followers hold: %v", err)
 		}
 		plan.note += fmt.Sprintf("; %d records of family %s were taken back from other backends", rows, f)
+		for _, s := range sources {
+			if until := s.w.prunedMs(); until != 0 {
+				plan.note += fmt.Sprintf("; %s had nothing that ended before %s", s.w.Name, ports.FormatMs(until))
+			}
+		}
 		if standing.Marks[f].Seq > 0 {
 			k.copyAgain(f)
 			plan.note += ", removals since the older copy are undone"

@@ -36,6 +36,7 @@ type mirror struct {
 	unfenced   bool // it takes a Put wherever it is, as a store does that cannot check its position with the rows
 	keyOnly    bool // it lists nothing
 	wary       bool // it answers no reads after its disk became another one, until it is asked where it is
+	prunes     bool // it can prune
 	fickle     bool // it calls itself another store each time
 	loose      bool // it looks at Batch.After when a Put comes, not when a late one takes effect
 
@@ -47,6 +48,10 @@ type mirror struct {
 	lives  int                             // of the disk: what is late for one of them is lost with it
 
 	unseen map[ports.Family]bool // its disk became another one, and was not asked where it is since
+
+	pruned     []time.Time   // before which it was asked to prune
+	pruneErr   error         // of the next calls of Prune
+	pausePrune time.Duration // of every call
 
 	called, starts, deaths, puts, rows, looks int
 }
@@ -230,10 +235,14 @@ func (m *mirror) slot(what string) func() {
 func (m *mirror) Describe(context.Context) (ports.Description, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return ports.Description{
+	d := ports.Description{
 		Kind: "mirror", Families: m.families, Slots: m.slots, Contained: m.contained,
 		Powers: []string{"ItemReader", "EventReader", "AttemptReader", "ManifestReader", "Exporter"},
-	}, nil
+	}
+	if m.prunes {
+		d.Powers = append(d.Powers, "Pruner")
+	}
+	return d, nil
 }
 
 func (m *mirror) Probe(ctx context.Context, _ ports.Family) error {

@@ -53,7 +53,7 @@ func (s *session) open(ctx context.Context) error {
 	w.mu.Lock()
 	w.zero = ""
 	if s.at = s.begin.from; isZero(s.at) {
-		w.mark.Repaired = nil
+		w.mark.Repaired, w.mark.PrunedMs = nil, 0
 		if !s.begin.blank {
 			w.mark.Spared = nil
 		}
@@ -122,7 +122,7 @@ func (s *session) fromZero(ctx context.Context, why error) error {
 		return err
 	}
 	w.mu.Lock()
-	w.mark.Position, w.fresh, w.dirty = s.at, ports.Position{}, true
+	w.mark.Position, w.mark.PrunedMs, w.fresh, w.dirty = s.at, 0, ports.Position{}, true
 	w.mu.Unlock()
 	w.keys.retry("")
 	return w.remember(true)

@@ -47,6 +47,7 @@ type Verification struct {
 	OnlyA       int64        // that only A has
 	OnlyB       int64        // that only B has
 	Different   int64        // that both have and that are not equal
+	Pruned      int64        `json:",omitempty"` // that only the local store has, because the other one's own retention removed them; no difference
 	Differences []Difference // the first maxDifferences of them
 	OneWay      bool         `json:",omitempty"` // B cannot be walked; what only B has is not known
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // The router: who answers a read. The head of the family is taken once, when the read comes in. The backends of the route are
-// asked in their order, each only if it provably has everything up to there; then the local store, which is waited for a
+// asked in their order, each only if it provably has everything up to there, and lists nothing that it has removed by itself; then the local store, which is waited for a
 // little; then whoever is reachable and furthest, and the answer says that it may be stale.
 const (
 	freshWait      = 250 * time.Millisecond  // for the local store's position
@@ -47,13 +47,13 @@ func read[R any](ctx context.Context, h *Host, name ports.Family, key string, in
 		if w == nil {
 			continue
 		}
-		store := w.storeCount()
-		if !w.serves(key, need) {
+		store, thin := w.storeCount(), w.isThin()
+		if !w.serves(key, need) || thin && into.List {
 			continue
 		}
 		a, ok := askFollower(first, w, store, into, ask)
 		tried[w] = true
-		if !ok {
+		if !ok || thin && a.Situation == NotFound {
 			continue
 		}
 		if a.Situation == NotFound {
@@ -75,11 +75,11 @@ func read[R any](ctx context.Context, h *Host, name ports.Family, key string, in
 		return h.flagged(f, key, *miss)
 	}
 	for _, w := range h.furthest(name, key) {
-		store := w.storeCount()
-		if tried[w] || !w.isKnown(ctx) {
+		store, thin := w.storeCount(), w.isThin()
+		if tried[w] || thin && into.List || !w.isKnown(ctx) {
 			continue
 		}
-		if stale, ok := askFollower(ctx, w, store, into, ask); ok {
+		if stale, ok := askFollower(ctx, w, store, into, ask); ok && !(thin && stale.Situation == NotFound) {
 			stale.Stale = !w.serves(key, need)
 			return h.flagged(f, key, stale)
 		}

@@ -113,6 +113,9 @@ type FollowerStatus struct {
 	Behind      uint64    // Seqs that the local store is ahead of it
 	BehindMs    int64     // how long it has not had everything; 0 when it has
 	Copied      uint64    // rows put since the start
+	Retention   string    `json:",omitempty"` // of its own
+	Pruned      int64     `json:",omitempty"` // records that this removed since the start
+	PrunedUntil time.Time `json:",omitzero"`  // what ended before is not in it any more, by its own retention
 	Unsettled   int       // keys that it refused or did not survive
 	InDoubt     int       // keys of Puts that had no answer
 	Discarded   int       // keys that were given up

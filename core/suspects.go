@@ -32,12 +32,13 @@ func newSuspects(v *verification, f ports.Family) *suspects {
 }
 
 // note takes in what was found of a key.
-func (s *suspects) note(ctx context.Context, key string, both int64, wrong []finding) error {
+func (s *suspects) note(ctx context.Context, key string, both, pruned int64, wrong []finding) error {
 	if err := s.take(ctx); err != nil {
 		return err
 	}
 	defer s.give()
 	s.out.Compared += both
+	s.out.Pruned += pruned
 	if len(wrong) > 0 {
 		s.keys[key] = wrong
 	}
@@ -102,13 +103,14 @@ func (s *suspects) again(ctx context.Context) error {
 		}
 		return nil
 	}, func(ctx context.Context, key string) error {
-		wrong, compared, err := s.recheck(ctx, key)
+		wrong, compared, pruned, err := s.recheck(ctx, key)
 		if err != nil {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		s.out.Compared += compared
+		s.out.Pruned += pruned
 		if len(wrong) > 0 {
 			still[key] = wrong
 		}
@@ -120,15 +122,15 @@ func (s *suspects) again(ctx context.Context) error {
 	return err
 }
 
-// recheck gives the findings of a key that still hold, and how many records became comparable.
-func (s *suspects) recheck(ctx context.Context, key string) (wrong []finding, compared int64, err error) {
+// recheck gives the findings of a key that still hold, and how many records became comparable, or were pruned.
+func (s *suspects) recheck(ctx context.Context, key string) (wrong []finding, compared, pruned int64, err error) {
 	ours, err := s.left.sheet(ctx, s.f, key)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	theirs, err := s.right.sheet(ctx, s.f, key)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	for _, w := range s.keys[key] {
 		a, inA := ours[w.id]
@@ -152,7 +154,8 @@ func (s *suspects) recheck(ctx context.Context, key string) (wrong []finding, co
 		w.onlyA, w.onlyB = inA && !inB, inB && !inA
 		wrong = append(wrong, w)
 	}
-	return wrong, compared, nil
+	wrong, pruned = s.spare(s.f, ours, theirs, wrong)
+	return wrong, compared, pruned, nil
 }
 
 // count takes what is left into the outcome.

@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"holdfast/ports"
 )
@@ -30,7 +31,7 @@ func (h *Host) Verify(ctx context.Context, a, b string, tell func(Progress)) (Ve
 	if err != nil {
 		return Verification{}, err
 	}
-	v := &verification{left: left, right: right, teller: newTeller(tell), most: cmp.Or(h.repairs.suspects, maxSuspects), listed: cmp.Or(h.repairs.listed, maxDifferences)}
+	v := &verification{host: h, left: left, right: right, teller: newTeller(tell), most: cmp.Or(h.repairs.suspects, maxSuspects), listed: cmp.Or(h.repairs.listed, maxDifferences)}
 	if err := v.turn(ctx, families); err != nil {
 		return Verification{}, interrupted(ctx, op, "nothing was changed; run it again", err)
 	}
@@ -49,6 +50,7 @@ func (h *Host) Verify(ctx context.Context, a, b string, tell func(Progress)) (Ve
 
 // verification is one comparison.
 type verification struct {
+	host        *Host
 	left, right *side
 	teller      *teller
 	most        int // suspects
@@ -123,7 +125,8 @@ func (v *verification) forth(ctx context.Context, f ports.Family) error {
 			}
 		}
 		v.teller.add(int64(len(ours)), 0)
-		return s.note(ctx, key, both, unequal(ours, theirs))
+		wrong, pruned := v.spare(f, ours, theirs, unequal(ours, theirs))
+		return s.note(ctx, key, both, pruned, wrong)
 	})
 	if err != nil {
 		return err
@@ -146,12 +149,30 @@ func (v *verification) back(ctx context.Context, f ports.Family) error {
 			both = int64(len(theirs) - len(missing(theirs, ours)))
 		}
 		v.teller.add(int64(len(theirs)), 0)
-		return s.note(ctx, key, both, wrong)
+		wrong, pruned := v.spare(f, ours, theirs, wrong)
+		return s.note(ctx, key, both, pruned, wrong)
 	})
 	if err != nil {
 		return err
 	}
 	return s.settle(ctx)
+}
+
+// spare takes out what only the local store has because the other side's own retention removed it, and says how many records that is.
+func (v *verification) spare(f ports.Family, ours, theirs sheet, wrong []finding) (left []finding, pruned int64) {
+	local, other := ours, v.right
+	if v.right.local {
+		local, other = theirs, v.left
+	}
+	w := v.host.follower(other.name, f)
+	if w == nil || !(v.left.local || v.right.local) {
+		return wrong, 0
+	}
+	if ended, until := local.ended(f), w.prunedUntil(); ended == "" || ended >= until {
+		return wrong, 0
+	}
+	left = slices.DeleteFunc(wrong, func(x finding) bool { return x.onlyA && v.left.local || x.onlyB && v.right.local })
+	return left, int64(len(wrong) - len(left))
 }
 
 // finding is a record in which two sides are not equal.

@@ -53,6 +53,8 @@ type FollowerMark struct {
 	// Spared has, for each host, the Seq of the newest removal that the local store had forgotten when the first copy into
 	// the then empty store began: up to there the follower can have missed none.
 	Spared map[string]uint64
+	// PrunedMs says that what ended before, in milliseconds since 1970, was removed from it by its own retention; 0: nothing was.
+	PrunedMs int64
 	// Putting says that a host puts, or that it ended while a Put had no answer, which may still take effect.
 	Putting bool
 	// Doubtful says that the local store has forgotten removals which this follower may have missed: it may hold records

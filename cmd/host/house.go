@@ -109,7 +109,7 @@ func (h *house) followers(cfg *config.Config) (list []core.Follower, processes [
 		if err != nil {
 			return nil, nil, err
 		}
-		list = append(list, core.Follower{Name: b.Name, Kind: b.Kind, Store: p, Health: health(p), Restart: p.Restart})
+		list = append(list, core.Follower{Name: b.Name, Kind: b.Kind, Store: p, Health: health(p), Restart: p.Restart, Retention: b.Retention})
 		processes = append(processes, p)
 	}
 	return list, processes, nil

@@ -13,16 +13,20 @@ import (
 
 // verifyCommand is `holdfast verify`.
 type verifyCommand struct {
-	A    string `arg:"" help:"A backend; local is the local store."`
-	B    string `arg:"" help:"Another one."`
-	JSON bool   `name:"json" help:"The host's own answer."`
+	A     string `arg:"" help:"A backend; local is the local store."`
+	B     string `arg:"" help:"Another one."`
+	Limit int    `default:"20" placeholder:"N" help:"How many differences are listed, at most 1000. Default: 20."`
+	JSON  bool   `name:"json" help:"The host's own answer, with the first 1000 differences."`
 }
 
 func (verifyCommand) Help() string {
-	return "Compares two backends record by record, by key and in both directions, and changes neither. What is on its way meanwhile is looked at again, so that it is no difference. The first 1000 differences are listed. The exit code is 1 when there are any."
+	return "Compares two backends record by record, by key and in both directions, and changes neither. What is on its way meanwhile is looked at again, so that it is no difference; nor is what the retention of a backend's own block removed from it. The line that counts comes last. The exit code is 1 when there are any."
 }
 
 func (c verifyCommand) Run(in *invocation) error {
+	if c.Limit < 0 {
+		return exitcode.With(exitcode.Usage, fmt.Errorf("--limit: %d is no number of differences; give 0 or more", c.Limit))
+	}
 	host, err := in.client()
 	if err != nil {
 		return err
@@ -36,7 +40,7 @@ func (c verifyCommand) Run(in *invocation) error {
 	if c.JSON {
 		err = printPart(in, answer, "Verification")
 	} else {
-		err = showVerification(in, v)
+		err = showVerification(in, v, c.Limit)
 	}
 	if err == nil && !v.Equal() {
 		err = exitcode.With(exitcode.Failed, fmt.Errorf("%s and %s are not equal", clean(v.A), clean(v.B)))
@@ -44,11 +48,11 @@ func (c verifyCommand) Run(in *invocation) error {
 	return err
 }
 
-func showVerification(in *invocation, v *core.Verification) error {
-	if len(v.Differences) > 0 {
+func showVerification(in *invocation, v *core.Verification, limit int) error {
+	if shown := v.Differences[:min(limit, len(v.Differences))]; len(shown) > 0 {
 		t := newTable(in.stdout, "FAMILY", "KIND", "KEY", "PART", "DIFFERENCE")
-		for i := range v.Differences {
-			d := &v.Differences[i]
+		for i := range shown {
+			d := &shown[i]
 			difference := "only in " + d.Only
 			if d.Only == "" {
 				difference = "differs in " + strings.Join(d.Members, ", ")
@@ -58,7 +62,7 @@ func showVerification(in *invocation, v *core.Verification) error {
 		if err := t.flush(); err != nil {
 			return err
 		}
-		if more := v.OnlyA + v.OnlyB + v.Different - int64(len(v.Differences)); more > 0 {
+		if more := v.OnlyA + v.OnlyB + v.Different - int64(len(shown)); more > 0 {
 			fmt.Fprintf(in.stdout, "and %d more\n", more)
 		}
 		fmt.Fprintln(in.stdout)
@@ -67,7 +71,11 @@ func showVerification(in *invocation, v *core.Verification) error {
 	if v.OneWay {
 		onlyB = clean(v.B) + " cannot be walked, so that what only it has is not known"
 	}
-	fmt.Fprintf(in.stdout, "%s in both, %d of them different; %d only in %s; %s\n", counted(v.Compared, "record"), v.Different, v.OnlyA, clean(v.A), onlyB)
+	pruned := ""
+	if v.Pruned > 0 {
+		pruned = fmt.Sprintf("; %d more only in the local store, past the retention of the other", v.Pruned)
+	}
+	fmt.Fprintf(in.stdout, "%s in both, %d of them different; %d only in %s; %s%s\n", counted(v.Compared, "record"), v.Different, v.OnlyA, clean(v.A), onlyB, pruned)
 	return nil
 }
 

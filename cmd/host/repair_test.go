@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -104,6 +105,23 @@ func TestVerifyShowsDifferencesAndEndsWithOne(t *testing.T) {
 	at(t, server, "verify", "local", "mirror").wants(t, exitcode.Failed, "Queue   WorkItem  a            differs in Status, Result\n", "Event     a      g-1   only in local\n", `a\x1b  2`, "and 1 more\n",
 		"1 record in both, 3 of them different; 1 only in local; mirror cannot be walked", "local and mirror are not equal")
 	at(t, server, "verify", "local", "mirror", "--json").wants(t, exitcode.Failed, `"OnlyA": 1`)
+	many := &host.repair.verification
+	many.OnlyA, many.Pruned, many.OneWay = 60, 7, false
+	for i := range 50 {
+		many.Differences = append(many.Differences, core.Difference{Family: ports.Queue, Kind: ports.KindItem, Key: fmt.Sprintf("k-%02d", i), Only: "local"})
+	}
+	const counts = "1 record in both, 3 of them different; 60 only in local; 0 only in mirror; 7 more only in the local store, past the retention of the other\n"
+	for args, want := range map[string]struct {
+		rows int
+		more string
+	}{"": {20, "and 43 more\n\n" + counts}, "--limit=53": {53, "and 10 more\n\n" + counts}, "--limit=1": {1, "and 62 more\n\n" + counts}, "--limit=0": {0, counts}} {
+		got := at(t, server, append([]string{"verify", "local", "mirror"}, strings.Fields(args)...)...)
+		got.wants(t, exitcode.Failed)
+		if !strings.HasSuffix(got.stdout, want.more) || strings.Count(got.stdout, "Queue  ") != want.rows {
+			t.Errorf("verify %s prints\n%s", args, got.stdout)
+		}
+	}
+	at(t, server, "verify", "local", "mirror", "--limit=-1").wants(t, exitcode.Usage, "--limit")
 	at(t, server, "verify", "local", "nobody").wants(t, exitcode.Failed, `B: no backend is called "nobody"; there is local, mirror`)
 	host.repair.fault = ports.Errorf(ports.Unavailable, "verify", "mirror is away")
 	at(t, server, "verify", "local", "mirror").wants(t, exitcode.Environment, "mirror is away")

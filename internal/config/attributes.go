@@ -9,13 +9,14 @@ import (
 
 // What the host itself reads of a backend block; the rest are the plugin's options.
 const (
-	attrLocal  = "local"
-	attrPlugin = "plugin"
-	attrArgs   = "args"
-	attrMemory = "memory_limit"
+	attrLocal     = "local"
+	attrPlugin    = "plugin"
+	attrArgs      = "args"
+	attrMemory    = "memory_limit"
+	attrRetention = "retention"
 )
 
-var hostAttributes = []string{attrLocal, attrPlugin, attrArgs, attrMemory}
+var hostAttributes = []string{attrLocal, attrPlugin, attrArgs, attrMemory, attrRetention}
 
 var backendSchema = func() *hcl.BodySchema {
 	schema := &hcl.BodySchema{}
@@ -87,6 +88,22 @@ func (c *Config) takeHostAttributes(b *Backend, body hcl.Body) hcl.Diagnostics {
 		b.Memory = limit
 		return true, diags
 	})
+	take(attrRetention, func(a *hcl.Attribute) (bool, hcl.Diagnostics) {
+		text, found, diags := c.text(formText, a)
+		if !found {
+			return false, diags
+		}
+		keep, err := parseRetention(text)
+		if err != nil {
+			return false, append(diags, problem(a.Expr.Range().Ptr(), "wrong value of retention", "%s", sentence(err))...)
+		}
+		b.Retention = keep
+		return true, diags
+	})
+	if own := content.Attributes[attrRetention]; own != nil && b.Local {
+		diags = append(diags, problem(own.Range.Ptr(), "retention of the local store",
+			"What the local store keeps is said by the setting retention, which stands outside of the backend blocks; take it there.")...)
+	}
 	return diags
 }
 

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -48,6 +49,47 @@ backend "beacon" "free" {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestABackendThatIsNotTheLocalStoreMayHaveARetentionOfItsOwn(t *testing.T) {
+	t.Parallel()
+	cfg := load(t, "host.hcl", `
+backend "sqlite" "local" {
+  local = true
+}
+backend "sqlite" "reports" {
+  retention = "2160h"
+}
+backend "sqlite" "all" {
+  retention = "off"
+}
+backend "sqlite" "mirror" {}
+`, config.Input{})
+	var got []string
+	for _, b := range cfg.Backends {
+		for _, s := range cfg.BackendSettings(b, []ports.Option{}) {
+			if strings.HasSuffix(s.Name, ".retention") {
+				got = append(got, s.Name+" = "+s.Value+" ("+strings.TrimPrefix(s.Source, filepath.Dir(cfg.File)+"/")+")")
+			}
+		}
+		if want := map[string]time.Duration{"reports": 90 * 24 * time.Hour}[b.Name]; b.Retention != want {
+			t.Errorf("%s keeps %s", b.Name, b.Retention)
+		}
+	}
+	want := []string{"backend.reports.retention = 2160h (host.hcl:6)", "backend.all.retention = off (host.hcl:9)", "backend.mirror.retention = off (default)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, b := range cfg.Backends {
+		d := ports.Description{Kind: "sqlite", Powers: []string{"LocalStore"}}
+		if refused := cfg.CheckDescription(b, d).HasErrors(); refused != (b.Name == "reports") {
+			t.Errorf("%s without the power to prune is refused: %v", b.Name, refused)
+		}
+		d.Powers = append(d.Powers, "Pruner")
+		if refused := cfg.CheckDescription(b, d); refused.HasErrors() {
+			t.Errorf("%s is refused: %v", b.Name, refused)
+		}
 	}
 }
 

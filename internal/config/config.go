@@ -56,6 +56,8 @@ type Backend struct {
 	Args   []string
 	Memory int64 // bytes that the plugin and its children may hold together
 
+	Retention time.Duration // of its own, of one that is not the local store; 0 keeps everything
+
 	body   hcl.Body             // the options, not checked yet
 	where  hcl.Range            // the block's header
 	ranges map[string]hcl.Range // of the host's own attributes that stand in the block

@@ -87,6 +87,9 @@ backend "sqlite" "local" {
 # A second copy, here on another disk. Two blocks never keep their history in the same place.
 #backend "sqlite" "mirror" {
 #  path = "/mnt/second/history.db"
+#
+#  # How long this copy keeps finished history, if that is less than the local store does; default "off", it keeps everything.
+#  retention = "2160h"
 #}
 
 # A PostgreSQL database. With local = true in the place of the block above it is the local store, also of several hosts.

@@ -47,6 +47,9 @@ func (c *Config) CheckDescription(b *Backend, d ports.Description) hcl.Diagnosti
 	case b.Local && !slices.Contains(d.Powers, "LocalStore"):
 		return problem(&b.where, "no local store", "A %q backend cannot be the local store; take local = true away and add a backend that can, such as \"sqlite\".", b.Kind)
 	}
+	if own, given := b.ranges[attrRetention]; given && b.Retention > 0 && !slices.Contains(d.Powers, "Pruner") {
+		return problem(&own, "retention that cannot be kept", "A %q backend cannot remove what is old, so it keeps everything; take retention away.", b.Kind)
+	}
 	if err := CheckTable(d.Options); err != nil {
 		return problem(&b.where, "options that cannot be given", "The plugin of the kind %q %s.", b.Kind, err)
 	}

@@ -134,20 +134,24 @@ func truth(field func(*Config) *bool) func(*Config, string) error {
 
 const off = "off"
 
-func setRetention(c *Config, text string) error {
+func setRetention(c *Config, text string) (err error) {
+	keep, err := parseRetention(text)
+	if err == nil {
+		c.Retention = keep
+	}
+	return err
+}
+
+// parseRetention reads how long history is kept; 0 is for ever.
+func parseRetention(text string) (time.Duration, error) {
 	if text == off {
-		c.Retention = 0
-		return nil
+		return 0, nil
 	}
 	d, err := ParseDuration(text)
-	if err != nil {
-		return err
+	if err == nil && d <= 0 {
+		err = fmt.Errorf(`%q keeps nothing; write "off" to keep history for ever`, text)
 	}
-	if d <= 0 {
-		return fmt.Errorf(`%q keeps nothing; write "off" to keep history for ever`, text)
-	}
-	c.Retention = d
-	return nil
+	return d, err
 }
 
 func formatRetention(d time.Duration) string {

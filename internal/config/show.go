@@ -55,7 +55,11 @@ func (c *Config) BackendSettings(b *Backend, table []ports.Option) []Setting {
 	}
 	for _, own := range []struct{ name, value string }{
 		{attrPlugin, b.Plugin}, {attrArgs, strings.Join(b.Args, " ")}, {attrMemory, formatMemory(b.Memory)},
+		{attrRetention, formatRetention(b.Retention)},
 	} {
+		if own.name == attrRetention && b.Local { // it has that of the host
+			continue
+		}
 		all = append(all, Setting{b.setting(own.name), own.value, c.places[b.setting(own.name)].source})
 	}
 	if table == nil {

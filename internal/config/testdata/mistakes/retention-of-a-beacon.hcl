@@ -1,0 +1,7 @@
+backend "sqlite" "local" {
+  local = true
+}
+
+backend "beacon" "beacon" {
+  retention = "2160h"
+}
