@@ -67,6 +67,7 @@ type MemberTiming struct {
 	Beat     time.Duration // between heartbeats: 25 s
 	Quiet    time.Duration // a silent hub is asked for a sign of life, and has half as long to answer: 20 s
 	Check    time.Duration // between looks at the registration: 1 min
+	Soon     time.Duration // from a registration to the first look behind it, 2 s, and to another one, five times as long
 	Look     time.Duration // between looks at who else is there, while somebody wants to know: 2 s
 	Goodbye  time.Duration // of each step of a stop: 1 s
 	Retry    time.Duration // after a lost connection, doubled each time: 250 ms
@@ -77,7 +78,7 @@ var (
 	usualMemberLimits = MemberLimits{Bytes: 256 << 20, Works: 512, Reads: 8}
 	usualMemberTiming = MemberTiming{
 		Connect: 6 * time.Second, Register: 10 * time.Second, Answer: 2 * time.Second, Send: 2 * time.Second, Ask: 5 * time.Second,
-		Beat: 25 * time.Second, Quiet: 20 * time.Second, Check: time.Minute, Look: 2 * time.Second, Goodbye: time.Second, Retry: 250 * time.Millisecond,
+		Beat: 25 * time.Second, Quiet: 20 * time.Second, Check: time.Minute, Soon: 2 * time.Second, Look: 2 * time.Second, Goodbye: time.Second, Retry: 250 * time.Millisecond,
 		RetryMax: 30 * time.Second,
 	}
 )
@@ -100,6 +101,7 @@ func (t MemberTiming) withUsual() MemberTiming {
 	or(&t.Beat, u.Beat)
 	or(&t.Quiet, u.Quiet)
 	or(&t.Check, u.Check)
+	or(&t.Soon, u.Soon)
 	or(&t.Look, u.Look)
 	or(&t.Goodbye, u.Goodbye)
 	or(&t.Retry, u.Retry)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Every minute a member looks whether it is still registered, and whether the hub keeps its history here. A record can vanish
+// Every minute, and soon after each registration, a member looks whether it is still registered, and whether the hub keeps its history here. A record can vanish
 // without notice, and a hub takes its backend from an assignment, a tag, the first beacon of its list or a sticky binding, and
 // tells nobody (wire contract A.6, A.12, B.7, C.0, H).
 
@@ -49,8 +49,20 @@ type sight struct {
 	assignments map[string]hubAssignment // by "Queue" and "Manifest"
 }
 
-// check looks once. renewed: the beacon has registered just now, and need not do it again.
-func (m *Member) check(s *visit, renewed bool) {
+// renewal is when a look makes the beacon register again.
+type renewal int
+
+const (
+	never       renewal = iota // it has registered just now
+	ifForgotten                // the hub does not know it: an older socket of its name that ends late takes the newer record with it
+	inDoubt                    // also where the hub does not say whether it does, or may have something to send
+)
+
+// forgets is how often in a row a hub may forget the beacon and be looked at soon again: one that never knows it is asked calmly.
+const forgets = 2
+
+// check looks once.
+func (m *Member) check(s *visit, again renewal) {
 	status, err := m.lookAt(s.ctx, "/Beacon/"+url.PathEscape(s.id()), &hubBeacon{})
 	if s.ctx.Err() != nil {
 		return
@@ -60,14 +72,19 @@ func (m *Member) check(s *visit, renewed bool) {
 		return
 	}
 	// Where the hub lets nobody look without a login, registering again is the look: it changes nothing where all is well.
-	if forgotten := status == http.StatusNotFound; !renewed && (forgotten || status == http.StatusUnauthorized || m.flushBroke()) {
+	forgotten := status == http.StatusNotFound
+	if again != never && forgotten || again == inDoubt && (status == http.StatusUnauthorized || m.flushBroke()) {
 		if forgotten {
+			s.forgotten.Add(1)
 			m.log.Warn("the hub has forgotten this beacon; registering again", "hub", m.hub, "beacon", m.name)
 		}
 		_ = s.register() // its answer is another reason to look
 		if forgotten {
 			return
 		}
+	}
+	if !forgotten {
+		s.forgotten.Store(0)
 	}
 	m.count(func(v *MemberStatus) { v.CheckedAt = time.Now() })
 	if status == http.StatusUnauthorized {

@@ -3,6 +3,8 @@ package mesh
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -128,5 +130,49 @@ func TestAStopLeavesTheHubAndAnswersWhatIsInHand(t *testing.T) {
 	awaitUltravisor(t, hub, "the answers", settledHub)
 	if s := hub.State(); s.Beacon(m.name) != nil || s.Failures != 0 || m.Status().State != MemberStopped {
 		t.Errorf("after the stop: %+v, %+v", s, m.Status())
+	}
+}
+
+// The hub takes away the record of a beacon when an older socket of its name ends, however late that is.
+func TestARegistrationThatAnOlderSocketTakesAwayIsMadeAgainSoon(t *testing.T) {
+	t.Parallel()
+	hub, url := ultravisor(t, stock.HubConfig{})
+	older := stock.NewBeacon(stock.BeaconConfig{ServerURL: url, Name: "holdfast-1"})
+	t.Cleanup(older.Kill)
+	if err := older.Start(within(t, testPatience)); err != nil {
+		t.Fatal(err)
+	}
+	m := joinedMember(t, url, quickCore(), func(c *MemberConfig) { c.Timing.Check, c.Timing.Soon = time.Hour, 30*time.Millisecond })
+	before := m.Status()
+	older.Kill()
+	awaitUltravisor(t, hub, "the end of the older socket", func(s stock.HubState) bool {
+		return s.Beacon(m.name) == nil || s.Beacon(m.name).BeaconID != before.BeaconID
+	})
+	awaitMember(t, m, "another registration", func(s MemberStatus) bool {
+		return s.Registrations > before.Registrations && s.BeaconID != before.BeaconID
+	})
+	if hub.State().Beacon(m.name) == nil {
+		t.Error("the hub does not know it")
+	}
+}
+
+func TestAHubThatNeverKnowsItsBeaconsIsAskedCalmly(t *testing.T) {
+	t.Parallel()
+	hub, _ := ultravisor(t, stock.HubConfig{})
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/Beacon/") {
+			http.NotFound(w, r)
+			return
+		}
+		hub.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { proxy.CloseClientConnections(); proxy.Close() })
+	m := joinedMember(t, proxy.URL, quickCore(), func(c *MemberConfig) { c.Timing.Check, c.Timing.Soon = time.Hour, 20*time.Millisecond })
+	awaitMember(t, m, "the looks", func(s MemberStatus) bool { return s.Registrations >= forgets })
+	quiet := time.NewTimer(400 * time.Millisecond)
+	defer quiet.Stop()
+	<-quiet.C
+	if n := m.Status().Registrations; n > forgets+1 {
+		t.Errorf("it registered %d times", n)
 	}
 }

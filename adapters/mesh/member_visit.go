@@ -31,7 +31,9 @@ type visit struct {
 	turn    chan struct{} // whoever writes holds it: a small report must not time out behind a large one
 	answers chan registered
 	gone    chan struct{} // closed when the hub said goodbye
-	bye     sync.Once
+
+	forgotten atomic.Int64 // how often in a row the hub had forgotten the beacon
+	bye       sync.Once
 
 	mu       sync.Mutex
 	beaconID string
@@ -131,22 +133,24 @@ func (s *visit) join(ctx context.Context) (id string, err error) {
 // stay beats and looks after the registration until the connection breaks or ctx ends.
 func (s *visit) stay(ctx context.Context) error {
 	m := s.member
-	beat, check := time.NewTicker(m.timing.Beat), time.NewTicker(m.timing.Check)
+	beat, check, soon := time.NewTicker(m.timing.Beat), time.NewTicker(m.timing.Check), time.NewTimer(m.timing.Soon)
 	defer beat.Stop()
 	defer check.Stop()
+	defer soon.Stop()
+	isFirst := true // of the looks soon after a registration
 	var looks sync.WaitGroup
 	defer looks.Wait()
 	defer s.close(errors.New("the visit is over")) // which ends a look
 	var looking atomic.Bool
-	look := func(renewed bool) {
+	look := func(again renewal) {
 		if looking.CompareAndSwap(false, true) {
 			looks.Go(func() {
 				defer looking.Store(false)
-				m.check(s, renewed)
+				m.check(s, again)
 			})
 		}
 	}
-	look(true)
+	look(never)
 	for {
 		select {
 		case <-beat.C:
@@ -154,13 +158,26 @@ func (s *visit) stay(ctx context.Context) error {
 				return context.Cause(s.ctx)
 			}
 		case <-check.C:
-			look(false)
+			look(inDoubt)
+		case <-soon.C:
+			if s.forgotten.Load() >= forgets {
+				continue
+			}
+			look(ifForgotten)
+			if isFirst {
+				isFirst = false
+				soon.Reset(4 * m.timing.Soon)
+			}
 		case answer := <-s.answers: // of a registration that was sent again
 			if answer.id == "" {
 				return rejection{m.hide(answer.reason)}
 			}
 			m.joined(answer.id)
-			look(true)
+			look(never)
+			if s.forgotten.Load() < forgets {
+				isFirst = true
+				soon.Reset(m.timing.Soon)
+			}
 		case <-s.ctx.Done():
 			return context.Cause(s.ctx)
 		case <-ctx.Done():
