@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"holdfast/ports"
 )
@@ -17,6 +18,19 @@ type encounter struct {
 	nonces   []string // ours, newest first
 	journals map[ports.Family]ports.Bounds
 	accept   acceptance
+	copies   []string // the followers that had history of this host
+}
+
+// beyond names those that may have what a store lacks to which the journal brings all that it has.
+func (e *encounter) beyond() string {
+	reaches := true
+	for _, b := range e.journals {
+		reaches = reaches && b.First <= 1
+	}
+	if reaches || len(e.copies) == 0 {
+		return ""
+	}
+	return ", then `holdfast adopt " + strings.Join(e.copies, "` and `holdfast adopt ") + "` for what is older"
 }
 
 // acceptance is an operator's word on a store that holds other history.
@@ -53,7 +67,8 @@ func decideCourse(e encounter) course {
 	case !same && !e.standing.Empty && e.accept == notAccepted:
 		c.wait = fmt.Sprintf("the local store %s is another one than before (%s) and holds other history", e.standing.StoreID, e.known.StoreID)
 		c.choice = true
-		c.remedy = "bring the old store back, or run `holdfast local accept` to go on with this one (`--adopt` also brings it what the journal still has)"
+		c.remedy = "run `holdfast local accept --adopt` to go on with this one, and to bring it what the journal still has" + e.beyond() +
+			"; without `--adopt` it is taken as it is; or bring the old store back"
 		return c
 	case !same && e.standing.Empty:
 		c.note = "the local store is empty and new; it is filled from the journal"

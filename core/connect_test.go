@@ -2,6 +2,7 @@ package core
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"holdfast/ports"
@@ -109,5 +110,27 @@ func TestWhatTheHostDoesWithTheStoreThatItFinds(t *testing.T) {
 				t.Errorf("it notes %q", got.note)
 			}
 		})
+	}
+}
+
+func TestTheRemedyNamesTheCopiesThatHaveWhatTheJournalHasNot(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		copies []string
+		first  uint64
+		says   string
+	}{
+		"no copy":                           {nil, 51, "what the journal still has; without"},
+		"a journal that has everything":     {[]string{"mirror"}, 1, "what the journal still has; without"},
+		"a copy, and a journal of late":     {[]string{"mirror"}, 51, "what the journal still has, then `holdfast adopt mirror` for what is older; without"},
+		"two copies, and a journal of late": {[]string{"a", "b"}, 51, "then `holdfast adopt a` and `holdfast adopt b` for what is older; without"},
+	} {
+		got := decideCourse(before(func(e *encounter) {
+			e.standing = ports.Standing{StoreID: "B"}
+			e.copies, e.journals[ports.Queue] = c.copies, ports.Bounds{First: c.first, Head: 120, Appended: 120}
+		}))
+		if !got.choice || !strings.Contains(got.remedy, c.says) {
+			t.Errorf("%s: %q", name, got.remedy)
+		}
 	}
 }

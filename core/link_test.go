@@ -141,6 +141,9 @@ func TestAnotherStoreWaitsForAPersonAndAnswersNothingAsFresh(t *testing.T) {
 		if b.State != "error" || b.Detail == "" || b.Remedy == "" || s.host.Ready() == nil {
 			t.Errorf("the store is %+v", b)
 		}
+		if !strings.Contains(b.Detail, "nothing of it is this host's, but what the host another  wrote") || !strings.HasPrefix(b.Remedy, "run `holdfast local accept --adopt`") {
+			t.Errorf("whose history it is, and what helps, is told as %q, %q", b.Detail, b.Remedy)
+		}
 		if len(s.store.look().applied[ports.Queue]) != 1 {
 			t.Error("something was written to it")
 		}

@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"crypto/rand"
+	"slices"
+	"strings"
 	"time"
 
 	"holdfast/ports"
@@ -43,6 +45,9 @@ func (k *link) meet(ctx context.Context) (standing ports.Standing, plan course, 
 	k.mu.Lock()
 	k.choice = plan.choice
 	k.mu.Unlock()
+	if plan.choice {
+		plan.wait += k.history(ctx)
+	}
 	if plan.wait != "" {
 		return standing, plan, &needError{ports.Errorf(ports.Unavailable, "", "%s", plan.wait), plan.remedy}
 	}
@@ -130,7 +135,38 @@ func (k *link) decide(standing ports.Standing) (course, error) {
 	for f, family := range k.families {
 		e.journals[f] = family.journal.Bounds()
 	}
+	for _, w := range k.follows {
+		w.mu.Lock()
+		had := w.mark.Position.Seqs[k.hostID] > 0
+		w.mu.Unlock()
+		if had && !slices.Contains(e.copies, w.Name) {
+			e.copies = append(e.copies, w.Name)
+		}
+	}
 	return decideCourse(e), nil
+}
+
+// history says whose history a store holds that the host does not know, as far as the store tells.
+func (k *link) history(ctx context.Context) string {
+	var hosts []string
+	for _, f := range ports.Families {
+		at, err := k.Store.Position(ctx, f)
+		if err != nil {
+			return ""
+		}
+		for host, seq := range at.Seqs {
+			if short := (ports.HostIdentity{ID: host}).Short(); host == k.hostID && seq > 0 {
+				return "; it has this host's changes, as a copy of the old store does"
+			} else if seq > 0 && !slices.Contains(hosts, short) {
+				hosts = append(hosts, short)
+			}
+		}
+	}
+	if len(hosts) == 0 {
+		return ""
+	}
+	slices.Sort(hosts)
+	return "; nothing of it is this host's, but what the host " + strings.Join(hosts, " and the host ") + " wrote"
 }
 
 // settleSeqs records what is lost, and sees to it that no Seq is given that the store has used.
