@@ -11,6 +11,8 @@ import (
 	"holdfast/ports"
 )
 
+const opChanges = "postgres: changes"
+
 // Changes tells what changed after a position; see ports.LocalStore.
 //
 // A host's mark moves in the transaction of its rows, and one host commits one after the other. So a snapshot that has a host's mark
@@ -18,87 +20,50 @@ import (
 //
 // Rows whose ChangeSeq is 0 are no host's changes and are not told; Open gives each of them a place among those of host "".
 func (b *Backend) Changes(ctx context.Context, q ports.ChangesQuery) (ports.ChangePage, error) {
-	const op = "postgres: changes"
 	d, err := b.open(ctx)
 	if err != nil {
 		return ports.ChangePage{}, err
 	}
-	opener := d.opener.Load()
-	if opener == nil {
-		return ports.ChangePage{}, ports.Errorf(ports.Unavailable, op, "no host has opened the store")
+	began, err := tables.NewTelling(opChanges, &q, d.opener.Load())
+	if err != nil {
+		return ports.ChangePage{}, err
 	}
-	if !slices.Contains(ports.Families, q.Family) {
-		return ports.ChangePage{}, ports.Errorf(ports.Invalid, op, "%q is no family", q.Family)
-	}
-	return view(ctx, d, op, func(ctx context.Context, r *reading) (ports.ChangePage, error) {
-		t := telling{ctx: ctx, reading: r, query: &q, opener: *opener, limit: q.Limit}
-		if t.limit <= 0 {
-			t.limit = ports.MaxBatchEntries
-		}
+	return view(ctx, d, opChanges, func(ctx context.Context, r *reading) (ports.ChangePage, error) {
+		t := telling{Telling: began, reading: r, ctx: ctx}
 		err := t.tell(d.storeID)
-		return t.page, err
+		return t.Page, err
 	})
 }
 
 // telling is one page of changes in the making.
 type telling struct {
+	tables.Telling
 	*reading
 
-	ctx    context.Context
-	query  *ports.ChangesQuery
-	opener string // the host that opened the store
-	limit  int
-
-	marks   tables.Marks
-	epochs  []ports.Epoch     // of the opener, oldest first
+	ctx     context.Context
 	highest map[string]uint64 // Seq of each host's rows and tombstones
-	page    ports.ChangePage
-	bytes   int
 }
 
 func (t *telling) tell(storeID string) error {
 	if err := t.look(); err != nil {
 		return err
 	}
-	if err := t.check(); err != nil {
+	if err := t.Check(opChanges, func(host string) (uint64, error) { return t.highest[host], nil }); err != nil {
 		return err
 	}
-	through := maps.Clone(t.query.After.Seqs)
-	if through == nil {
-		through = map[string]uint64{}
-	}
-	t.page.Through = ports.Position{StoreID: storeID, Seqs: through}
-	if n := len(t.epochs); n > 0 {
-		t.page.Through.Epoch = t.epochs[n-1].ID
-	}
-	hosts := slices.AppendSeq(slices.Collect(maps.Keys(t.marks)), maps.Keys(t.highest))
-	slices.Sort(hosts)
-	for _, host := range slices.Compact(hosts) {
-		seq, more, err := t.host(host)
-		if err != nil {
-			return err
-		}
-		through[host] = seq
-		if more {
-			return nil
-		}
-	}
-	end := t.page.Through
-	end.Seqs = maps.Clone(through)
-	t.page.End = &end
-	return nil
+	return t.Walk(storeID, slices.Collect(maps.Keys(t.highest)), t.host)
 }
 
 // look reads what the store knows of itself, in one round trip.
 func (t *telling) look() error {
-	f := t.query.Family
-	t.marks, t.highest = tables.Marks{}, map[string]uint64{}
+	f := t.Query.Family
+	t.Marks, t.highest = tables.Marks{}, map[string]uint64{}
 	b := &pgx.Batch{}
 	prefix := tables.KeyMarks(f)
 	rowsOf(b.Queue(readKeys, prefix, tables.After(prefix)), func(row []any) error {
 		key, _ := row[0].(string)
 		text, _ := row[1].(string)
-		return t.marks.Take("postgres", f, key, text)
+		return t.Marks.Take("postgres", f, key, text)
 	})
 	told := func(key string, into any) {
 		rowsOf(b.Queue(readKey, key), func(row []any) error {
@@ -106,8 +71,8 @@ func (t *telling) look() error {
 			return tables.Readable("postgres", key, text, into)
 		})
 	}
-	told(tables.KeyEpochs(f, t.opener), &t.epochs)
-	told(tables.KeyDropped(f), &t.page.Dropped)
+	told(tables.KeyEpochs(f, t.Opener), &t.Epochs)
+	told(tables.KeyDropped(f), &t.Page.Dropped)
 	rowsOf(b.Queue(textsOf[f].hosts), func(row []any) error {
 		host, _ := row[0].(string)
 		seq, _ := row[1].(int64)
@@ -117,47 +82,12 @@ func (t *telling) look() error {
 	return t.conn.SendBatch(t.ctx, b).Close()
 }
 
-// check refuses a position that is not one of this store's.
-func (t *telling) check() error {
-	after := &t.query.After
-	for _, host := range slices.Sorted(maps.Keys(after.Seqs)) {
-		seq := after.Seqs[host]
-		mark, marked := t.marks[host]
-		if seq == 0 || !marked && host != t.opener {
-			continue
-		}
-		if host == t.opener {
-			if err := t.checkEpoch(after.Epoch, seq); err != nil {
-				return err
-			}
-		}
-		// Rows beyond the mark come only by Put. Who was told of them must be able to go on.
-		if known := max(mark.Seq, t.highest[host]); seq > known {
-			return ports.Errorf(ports.Conflict, "postgres: changes", "the position is at %d of host %s, the store itself only at %d", seq, host, known)
-		}
-	}
-	return nil
-}
-
-// checkEpoch finds an opener's position that the store went another way from.
-func (t *telling) checkEpoch(epoch string, seq uint64) error {
-	const op = "postgres: changes"
-	at := slices.IndexFunc(t.epochs, func(e ports.Epoch) bool { return e.ID == epoch })
-	if at < 0 {
-		return ports.Errorf(ports.Conflict, op, "the position's epoch %q is none that the store knows of host %s", epoch, t.opener)
-	}
-	if at+1 < len(t.epochs) && seq >= t.epochs[at+1].From {
-		return ports.Errorf(ports.Conflict, op, "the position is at %d in epoch %q, which the store left before %d", seq, epoch, t.epochs[at+1].From)
-	}
-	return nil
-}
-
 // host tells what a host changed. seq is how far the page goes with it; more says that something was left out.
 func (t *telling) host(host string) (seq uint64, more bool, err error) {
-	seq = t.query.After.Seqs[host]
-	for t.highest[host] > seq && holdable(t.query.Key) {
-		room := max(0, t.limit-len(t.page.Rows))
-		found, others, err := t.trailOf(t.ctx, t.query.Family, host, t.query.Key, seq, room+1)
+	seq = t.Query.After.Seqs[host]
+	for t.highest[host] > seq && holdable(t.Query.Key) {
+		room := max(0, t.Limit-len(t.Page.Rows))
+		found, others, err := t.trailOf(t.ctx, t.Query.Family, host, t.Query.Key, seq, room+1)
 		if err != nil {
 			return seq, true, err
 		}
@@ -169,7 +99,7 @@ func (t *telling) host(host string) (seq uint64, more bool, err error) {
 			break
 		}
 	}
-	return max(seq, t.marks[host].Seq), false, nil
+	return max(seq, t.Marks[host].Seq), false, nil
 }
 
 // take adds changes to the page, Seq by Seq, and moves seq. left says that the page is full and some are left.
@@ -181,22 +111,22 @@ func (t *telling) take(host string, found []step, seq *uint64) (left bool, err e
 			return true, err
 		}
 		for len(rows) > 0 {
-			if len(t.page.Rows) >= t.limit {
+			if len(t.Page.Rows) >= t.Limit {
 				return true, nil
 			}
 			same := 1
 			for same < len(rows) && found[same].seq == found[0].seq {
 				same++
 			}
-			bytes := t.bytes
+			bytes := t.Bytes
 			for i := range rows[:same] {
 				bytes += tables.SizeOf(&rows[i])
 			}
-			if len(t.page.Rows) > 0 && bytes > ports.MaxPageBytes {
+			if len(t.Page.Rows) > 0 && bytes > ports.MaxPageBytes {
 				return true, nil
 			}
-			t.page.Rows = append(t.page.Rows, rows[:same]...)
-			t.bytes, *seq = bytes, found[0].seq
+			t.Page.Rows = append(t.Page.Rows, rows[:same]...)
+			t.Bytes, *seq = bytes, found[0].seq
 			rows, found = rows[same:], found[same:]
 		}
 	}
@@ -205,8 +135,8 @@ func (t *telling) take(host string, found []step, seq *uint64) (left bool, err e
 
 // fetchable counts the changes from the front that are worth reading for this page: whole Seqs, until it is full.
 func (t *telling) fetchable(found []step) (n int) {
-	total, rows := int64(t.bytes), len(t.page.Rows)
-	for n < len(found) && (n == 0 || total <= ports.MaxPageBytes && rows < t.limit) {
+	total, rows := int64(t.Bytes), len(t.Page.Rows)
+	for n < len(found) && (n == 0 || total <= ports.MaxPageBytes && rows < t.Limit) {
 		for first := n; n < len(found) && found[n].seq == found[first].seq; n++ {
 			total += found[n].size
 			rows++

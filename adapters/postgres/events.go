@@ -14,8 +14,7 @@ func (b *Backend) Events(ctx context.Context, q ports.EventQuery) (ports.Page, e
 	if err != nil {
 		return ports.Page{}, err
 	}
-	list := &listing{layout: events, sort: "OrderKey", key: "EventGUID", desc: q.Desc, after: q.After}
-	list.along("WorkItemHash", q.Key)
+	list := listOf(tables.EventList(&q))
 	return view(ctx, d, "postgres: list events", func(ctx context.Context, r *reading) (ports.Page, error) {
 		l := *list // it moves on
 		return l.fill(ctx, r, tables.NewPager(q.Limit), !q.Bodies, b.searchLimit)

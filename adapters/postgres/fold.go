@@ -1,6 +1,9 @@
 package postgres
 
-import "holdfast/ports"
+import (
+	"holdfast/adapters/tables"
+	"holdfast/ports"
+)
 
 // fold is a transaction's view of the records: what Decide looks at, and what its effects made of it. What a batch may touch is
 // asked for first, read in one round trip, and written at the end, each record once, in its final state.
@@ -171,7 +174,7 @@ func (f *fold) take(effect *ports.Effect) error {
 	if err != nil {
 		return err
 	}
-	if effect.Next != nil && r.next == nil && buried(effect.Kind) {
+	if effect.Next != nil && r.next == nil && tables.Buried(effect.Kind) {
 		// A record that is there has no tombstone: who is told of both could take the older one for the newer.
 		gone, err := f.Gone(effect.Kind, effect.Key)
 		if err != nil {

@@ -9,20 +9,6 @@ import (
 	"holdfast/ports"
 )
 
-// maxGraves is how many tombstones of a family are kept; then the oldest go.
-const maxGraves = 1_000_000
-
-// buried says whether records of a kind leave tombstones: those that are removed by their own key.
-func buried(k ports.Kind) bool { return k == ports.KindItem || k == ports.KindManifest }
-
-// kindOf is the kind of a family's records that leave tombstones.
-func kindOf(f ports.Family) ports.Kind {
-	if f == ports.Manifest {
-		return ports.KindManifest
-	}
-	return ports.KindItem
-}
-
 func graveOf(row []any) grave {
 	kind, _ := row[0].(string)
 	key, _ := row[1].(string)
@@ -53,7 +39,7 @@ func (f *fold) flushGraves(b *pgx.Batch) {
 // among them: who has read less far may have missed a removal. They are counted when this process has added its thousandth part,
 // or any for the first time; other hosts do the same.
 func (w *writer) dropGraves(t *turn, f ports.Family) error {
-	kind := string(kindOf(f))
+	kind := string(tables.BuriedOf(f))
 	over, _, err := t.number(t.ctx, `SELECT count(*) FROM "UVGone" WHERE "Kind" = $1`, kind)
 	if err != nil {
 		return err

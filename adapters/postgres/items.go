@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -47,7 +46,7 @@ func (b *Backend) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, err
 	if err != nil {
 		return ports.Page{}, err
 	}
-	list := itemList(&q)
+	list := listOf(tables.ItemList(&q))
 	return view(ctx, d, op, func(ctx context.Context, r *reading) (ports.Page, error) {
 		l := *list // it moves on
 		if q.OrderBy != "" {
@@ -57,58 +56,22 @@ func (b *Backend) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, err
 	})
 }
 
-// itemList says which index a list of items goes along, and what must be tested row by row.
-func itemList(q *ports.ItemQuery) *listing {
-	f := &q.Filter
-	l := &listing{layout: items, sort: "EnqueuedKey", key: "WorkItemHash", desc: q.Desc, after: q.After, from: f.From, to: f.To}
-	tests := []struct{ column, value string }{
-		{"Capability", f.Capability}, {"Action", f.Action}, {"RunHash", f.RunHash},
-		{"OperationHash", f.OperationHash}, {"AffinityKey", f.AffinityKey},
-	}
-	switch {
-	case f.RunID != "":
-		l.along("RunID", f.RunID)
-		tests = append(tests, struct{ column, value string }{"AssignedBeaconID", f.AssignedBeaconID})
-		l.test("Status", f.Status...)
-	case f.AssignedBeaconID != "":
-		l.along("AssignedBeaconID", f.AssignedBeaconID)
-		l.test("Status", f.Status...)
-	case len(f.Status) > 0 && len(f.Status) <= maxBranches:
-		l.along("Status", f.Status...)
-	default:
-		l.test("Status", f.Status...)
-	}
-	for _, t := range tests {
-		if t.value != "" {
-			l.test(t.column, t.value)
-		}
-	}
-	if f.ErrorText != "" {
-		l.testPart("LastError", f.ErrorText)
-	}
-	return l
-}
-
 // sorted gives one page in the order of any column, without a cursor: the column's values may change while one pages. What
 // is sorted is the column and where the rows are, so that it needs little memory.
 func (l *listing) sorted(ctx context.Context, r *reading, q *ports.ItemQuery) (ports.Page, error) {
-	t := l.layout.Table
-	if !slices.ContainsFunc(tables.ColumnsOf(t), func(c ports.Column) bool { return c.Name == q.OrderBy }) {
-		return ports.Page{}, ports.InField(ports.Invalid, "OrderBy", "%q is no column of %s", q.OrderBy, t.Name)
+	column, err := l.OrderedBy(q.OrderBy)
+	if err != nil {
+		return ports.Page{}, err
 	}
 	p := tables.NewPager(q.Limit)
 	if l.none {
 		return p.Page, nil
 	}
-	column := q.OrderBy
-	if column == "EnqueuedAt" {
-		column = l.sort // the same instants, in a form that sorts
-	}
-	l.after = nil
+	l.After = nil
 	m := &marks{}
 	where := append(l.window(m), `"Deleted" = 0`)
-	if l.column != "" {
-		where = append(where, `"`+l.column+`" = ANY(`+m.of(l.values)+`::text[])`)
+	if l.Column != "" {
+		where = append(where, `"`+l.Column+`" = ANY(`+m.of(l.Values)+`::text[])`)
 	}
 	for _, t := range l.tests {
 		where = append(where, t.before+m.of(t.arg)+t.behind)
@@ -117,10 +80,10 @@ func (l *listing) sorted(ctx context.Context, r *reading, q *ports.ItemQuery) (p
 	if q.Desc {
 		direction, empty = " DESC", " NULLS LAST"
 	}
-	text := `SELECT "` + l.layout.id + `", ` + l.layout.texts(!q.Bodies) + ` FROM "` + t.Name + `" WHERE ` + strings.Join(where, " AND ") +
-		` ORDER BY "` + column + `"` + direction + empty + `, "` + l.key + `"` + direction + ` LIMIT ` + strconv.Itoa(p.Limit)
+	text := `SELECT "` + l.layout.id + `", ` + l.layout.texts(!q.Bodies) + ` FROM "` + l.Table.Name + `" WHERE ` + strings.Join(where, " AND ") +
+		` ORDER BY "` + column + `"` + direction + empty + `, "` + l.Key + `"` + direction + ` LIMIT ` + strconv.Itoa(p.Limit)
 	var hits []hit
-	err := r.query(ctx, text, func(row []any) error {
+	err = r.query(ctx, text, func(row []any) error {
 		h := hit{layout: l.layout}
 		h.id, _ = row[0].(int64)
 		h.size, _ = row[1].(int64)

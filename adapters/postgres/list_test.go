@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -434,23 +435,21 @@ func TestListsAreFoundAndNotSorted(t *testing.T) {
 	run(t, conn, `INSERT INTO "UVManifest" ("Hash", "OrderKey", "Status", "OperationHash") SELECT 'm' || n, n::text, 'S' || n % 7, 'o' || n % 100 FROM generate_series(1, 30000) AS n`)
 	run(t, conn, `ANALYZE`)
 	after := &ports.Cursor{Sort: "2026-01-01T00:00:00.000010000Z", Key: "k"}
-	ofItem := &listing{layout: events, sort: "OrderKey", key: "EventGUID", after: &ports.Cursor{Sort: "1", Key: "g"}}
-	ofItem.along("WorkItemHash", "k5")
-	for name, l := range map[string]*listing{
-		"all":       itemList(&ports.ItemQuery{}),
-		"next":      itemList(&ports.ItemQuery{After: after}),
-		"back":      itemList(&ports.ItemQuery{After: after, Desc: true}),
-		"status":    itemList(&ports.ItemQuery{Filter: ports.ItemFilter{Status: []string{"S1"}}, After: after}),
-		"statuses":  itemList(&ports.ItemQuery{Filter: ports.ItemFilter{Status: []string{"S1", "S2", "S3"}}, After: after, Desc: true}),
-		"run":       itemList(&ports.ItemQuery{Filter: ports.ItemFilter{RunID: "r5"}, Desc: true}),
-		"beacon":    itemList(&ports.ItemQuery{Filter: ports.ItemFilter{AssignedBeaconID: "b5"}, After: after}),
-		"tested":    itemList(&ports.ItemQuery{Filter: ports.ItemFilter{ErrorText: "e"}, After: after}),
-		"events":    ofItem,
-		"manifests": manifestList(&ports.ManifestQuery{}),
-		"operation": manifestList(&ports.ManifestQuery{OperationHash: "o5", Desc: true}),
-		"states":    manifestList(&ports.ManifestQuery{Status: []string{"S1", "S2"}}),
+	for name, l := range map[string]tables.Listing{
+		"all":       tables.ItemList(&ports.ItemQuery{}),
+		"next":      tables.ItemList(&ports.ItemQuery{After: after}),
+		"back":      tables.ItemList(&ports.ItemQuery{After: after, Desc: true}),
+		"status":    tables.ItemList(&ports.ItemQuery{Filter: ports.ItemFilter{Status: []string{"S1"}}, After: after}),
+		"statuses":  tables.ItemList(&ports.ItemQuery{Filter: ports.ItemFilter{Status: []string{"S1", "S2", "S3"}}, After: after, Desc: true}),
+		"run":       tables.ItemList(&ports.ItemQuery{Filter: ports.ItemFilter{RunID: "r5"}, Desc: true}),
+		"beacon":    tables.ItemList(&ports.ItemQuery{Filter: ports.ItemFilter{AssignedBeaconID: "b5"}, After: after}),
+		"tested":    tables.ItemList(&ports.ItemQuery{Filter: ports.ItemFilter{ErrorText: "e"}, After: after}),
+		"events":    tables.EventList(&ports.EventQuery{Key: "k5", After: &ports.Cursor{Sort: "1", Key: "g"}}),
+		"manifests": tables.ManifestList(&ports.ManifestQuery{}),
+		"operation": tables.ManifestList(&ports.ManifestQuery{OperationHash: "o5", Desc: true}),
+		"states":    tables.ManifestList(&ports.ManifestQuery{Status: []string{"S1", "S2"}}),
 	} {
-		text, args := l.sql(101, 101, true)
+		text, args := listOf(l).sql(101, 101, true)
 		plan := planOf(t, conn, text, args...)
 		for line := range strings.Lines(plan) {
 			sorts := strings.Contains(line, "Sort  (") && !strings.Contains(line, "Incremental") // equal OrderKeys are sorted, no more

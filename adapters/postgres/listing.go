@@ -11,19 +11,11 @@ import (
 	"holdfast/ports"
 )
 
-// listing is a keyset list of a table. The index that begins with column, sort and key gives its rows in order, one branch for
-// each value of the column; tests are what no index can answer.
+// listing is a list in SQL; tests are conditions on one column each.
 type listing struct {
-	layout *layout
-	sort   string // the first column of the order
-	key    string // the second: the natural key
-	desc   bool
-	after  *ports.Cursor
-	from   string // sort at or after, "" for any
-	to     string // sort before, "" for any
+	tables.Listing
 
-	column string   // leads the index; "" when sort does
-	values []string // of column, one branch each
+	layout *layout
 	tests  []test
 	whole  []whole
 	none   bool // a filter has a text that no row can have
@@ -41,12 +33,20 @@ type whole struct {
 	values []string
 }
 
-// maxBranches is how many values of a filter are merged along an index; more are tested row by row.
-const maxBranches = 16
-
-// along has the list go along the index that a column leads.
-func (l *listing) along(column string, values ...string) {
-	l.column, l.values = column, l.texts(column, values)
+func listOf(l tables.Listing) *listing {
+	list := &listing{Listing: l, layout: layoutOf(l.Table.Kind)}
+	if l.Column != "" {
+		list.Values = list.texts(l.Column, l.Values)
+	}
+	for _, t := range l.Tests {
+		if len(t.Values) > 0 {
+			list.tests = append(list.tests, test{`"` + t.Column + `" = ANY(`, `::text[])`, list.texts(t.Column, t.Values)})
+			continue
+		}
+		list.none = list.none || !holdable(t.Part)
+		list.tests = append(list.tests, test{`strpos("` + t.Column + `", `, `) > 0`, t.Part})
+	}
+	return list
 }
 
 // texts gives the different texts that a column shows for some values.
@@ -75,33 +75,20 @@ func (l *listing) texts(column string, values []string) (shows []string) {
 // utf8Max is how many bytes a character has at most; a text may be cut so much earlier.
 const utf8Max = 4
 
-// test asks for any of some values of a column.
-func (l *listing) test(column string, values ...string) {
-	if len(values) > 0 {
-		l.tests = append(l.tests, test{`"` + column + `" = ANY(`, `::text[])`, l.texts(column, values)})
-	}
-}
-
-// testPart asks for a text in a column.
-func (l *listing) testPart(column, part string) {
-	l.none = l.none || !holdable(part)
-	l.tests = append(l.tests, test{`strpos("` + column + `", `, `) > 0`, part})
-}
-
 // window gives the conditions on the order.
 func (l *listing) window(m *marks) (conditions []string) {
-	if l.from != "" {
-		conditions = append(conditions, `"`+l.sort+`" >= `+m.of(bound(l.from)))
+	if l.From != "" {
+		conditions = append(conditions, `"`+l.Sort+`" >= `+m.of(bound(l.From)))
 	}
-	if l.to != "" {
-		conditions = append(conditions, `"`+l.sort+`" < `+m.of(bound(l.to)))
+	if l.To != "" {
+		conditions = append(conditions, `"`+l.Sort+`" < `+m.of(bound(l.To)))
 	}
-	if l.after != nil {
+	if l.After != nil {
 		than := ">"
-		if l.desc {
+		if l.Desc {
 			than = "<"
 		}
-		conditions = append(conditions, `("`+l.sort+`", "`+l.key+`") `+than+` (`+m.of(bound(l.after.Sort))+`, `+m.of(bound(l.after.Key))+`)`)
+		conditions = append(conditions, `("`+l.Sort+`", "`+l.Key+`") `+than+` (`+m.of(bound(l.After.Sort))+`, `+m.of(bound(l.After.Key))+`)`)
 	}
 	return conditions
 }
@@ -119,19 +106,19 @@ func (l *listing) sql(few, want int, lean bool) (text string, args []any) {
 		tested = "coalesce(" + strings.Join(all, " AND ") + ", false)"
 	}
 	direction := " ASC"
-	if l.desc {
+	if l.Desc {
 		direction = " DESC"
 	}
-	columns := `"` + l.sort + `" AS s, "` + l.key + `" AS k, "` + l.layout.id + `" AS id, ` + l.layout.texts(lean) + ` AS size, ` + tested + ` AS hit`
+	columns := `"` + l.Sort + `" AS s, "` + l.Key + `" AS k, "` + l.layout.id + `" AS id, ` + l.layout.texts(lean) + ` AS size, ` + tested + ` AS hit`
 	window := strings.Join(append(l.window(m), `"Deleted" = 0`), " AND ")
 	var branches []string
-	for i := range max(1, len(l.values)) {
+	for i := range max(1, len(l.Values)) {
 		where := window
-		if l.column != "" {
-			where = `"` + l.column + `" = ` + m.of(l.values[i]) + ` AND ` + where
+		if l.Column != "" {
+			where = `"` + l.Column + `" = ` + m.of(l.Values[i]) + ` AND ` + where
 		}
 		branches = append(branches, `(SELECT `+columns+` FROM "`+l.layout.Table.Name+`" WHERE `+where+
-			` ORDER BY "`+l.sort+`"`+direction+`, "`+l.key+`"`+direction+` LIMIT `+strconv.Itoa(few)+`)`)
+			` ORDER BY "`+l.Sort+`"`+direction+`, "`+l.Key+`"`+direction+` LIMIT `+strconv.Itoa(few)+`)`)
 	}
 	text = strings.Join(branches, " UNION ALL ")
 	if len(branches) > 1 {
@@ -166,7 +153,7 @@ func (l *listing) fill(ctx context.Context, r *reading, p *tables.Pager, lean bo
 		if err != nil || full || end {
 			return p.Page, err
 		}
-		p.Last, l.after = last, &last
+		p.Last, l.After = last, &last
 		if searching && time.Now().After(until) {
 			p.Stop()
 			p.Page.Partial = true

@@ -18,23 +18,9 @@ func (b *Backend) Manifests(ctx context.Context, q ports.ManifestQuery) (ports.P
 	if err != nil {
 		return ports.Page{}, err
 	}
-	list := manifestList(&q)
+	list := listOf(tables.ManifestList(&q))
 	return view(ctx, d, "postgres: list manifests", func(ctx context.Context, r *reading) (ports.Page, error) {
 		l := *list // it moves on
 		return l.fill(ctx, r, tables.NewPager(q.Limit), !q.Bodies, b.searchLimit)
 	})
-}
-
-func manifestList(q *ports.ManifestQuery) *listing {
-	l := &listing{layout: manifests, sort: "OrderKey", key: "Hash", desc: q.Desc, after: q.After, from: q.From, to: q.To}
-	switch {
-	case q.OperationHash != "":
-		l.along("OperationHash", q.OperationHash)
-		l.test("Status", q.Status...)
-	case len(q.Status) > 0 && len(q.Status) <= maxBranches:
-		l.along("Status", q.Status...)
-	default:
-		l.test("Status", q.Status...)
-	}
-	return l
 }

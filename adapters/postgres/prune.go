@@ -84,16 +84,16 @@ func (b *Backend) Prune(ctx context.Context, q ports.PruneQuery) (ports.Pruned, 
 	if limit <= 0 {
 		limit = pruneLimit
 	}
-	if !b.sweep.under || q.Before.Before(b.sweep.since) {
-		b.sweep = sweep{under: true, since: q.Before}
-	}
+	b.sweep.Begin(q.Before)
 	p := pruning{base: d, ages: a}
-	found, end, err := b.sweep.find(ctx, d, a, limit, time.Now().Add(pruneTime))
+	found, end, err := b.sweep.Find(limit, time.Now().Add(pruneTime), func(st *tables.Stage, after ports.Cursor, limit int) (tables.Swept, error) {
+		return view(ctx, d, opPrune, func(ctx context.Context, r *reading) (tables.Swept, error) { return a.look(ctx, r, st, after, limit) })
+	})
 	for _, l := range []*layout{items, manifests} {
 		var keys []string
 		for _, v := range found {
-			if v.layout == l {
-				keys = append(keys, v.key)
+			if v.Kind == l.Table.Kind {
+				keys = append(keys, v.Key)
 			}
 		}
 		slices.Sort(keys)
@@ -104,7 +104,7 @@ func (b *Backend) Prune(ctx context.Context, q ports.PruneQuery) (ports.Pruned, 
 		}
 	}
 	if err != nil || end {
-		b.sweep = sweep{} // what was found and not removed must be found again
+		b.sweep = tables.Sweep{} // what was found and not removed must be found again
 	}
 	p.pruned.More = err == nil && !end
 	return p.pruned, err
@@ -158,10 +158,7 @@ func rested(ctx context.Context, d time.Duration) bool {
 // some is one transaction. It looks at the records again: one may have been written since it was found, and one that is being written
 // is not waited for. Their rows are locked before anything that belongs to them, as the writer does it.
 func (p *pruning) some(ctx context.Context, r *reading, l *layout, keys []string) (counts ports.Pruned, err error) {
-	times, terminal := itemTimes, ports.TerminalItems
-	if l == manifests {
-		times, terminal = manifestTimes, ports.TerminalManifests
-	}
+	times, terminal := tables.EndOf(l.Table.Kind)
 	var old []string
 	key := `"` + l.Table.Key + `"`
 	err = r.query(ctx, `SELECT `+key+`, "Status", "ChangeHost", `+tables.Quoted(times)+` FROM "`+l.Table.Name+`" WHERE `+key+` = ANY($1::text[])
@@ -169,7 +166,7 @@ func (p *pruning) some(ctx context.Context, r *reading, l *layout, keys []string
 		name, _ := row[0].(string)
 		status, _ := row[1].(string)
 		host, _ := row[2].(string)
-		if before, ok := p.ages.of(host); ok && slices.Contains(terminal, status) && ended(before, row[3:]) {
+		if before, ok := p.ages.of(host); ok && slices.Contains(terminal, status) && tables.Ended(before, row[3:]) {
 			old = append(old, name)
 		}
 		return nil

@@ -108,35 +108,6 @@ func TestARecordThatComesBackToLifeIsNotPruned(t *testing.T) {
 	}
 }
 
-// A pass that runs out of time goes on where it was.
-func TestASweepGoesOnWhereItWas(t *testing.T) {
-	t.Parallel()
-	s, _ := ready(t)
-	var entries []ports.Entry
-	for i := range sweepPage + 10 {
-		at := "2026-01-01T00:00:00Z"
-		if i == sweepPage+5 {
-			at = "2020-01-01T00:00:00Z"
-		}
-		entries = append(entries, upsert(uint64(i+1), fmt.Sprintf("k%05d", i), fmt.Sprintf(`{"WorkItemHash":"k%05d","Status":"Complete","LastEventAt":%q}`, i, at)))
-	}
-	fill(t, s, entries)
-	sw := sweep{under: true}
-	before := ages{all: true, before: ports.KeyOfTime(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))}
-	found, end, err := sw.find(t.Context(), s.base, before, 10, time.Now())
-	if err != nil || end || len(found) != 0 {
-		t.Fatalf("first: %v, %v, %v", found, end, err)
-	}
-	for !end && err == nil {
-		var more []victim
-		more, end, err = sw.find(t.Context(), s.base, before, 10, time.Now())
-		found = append(found, more...)
-	}
-	if err != nil || len(found) != 1 || found[0].key != fmt.Sprintf("k%05d", sweepPage+5) {
-		t.Errorf("found %v, %v", found, err)
-	}
-}
-
 func TestPruneAndExportWorkWithoutAHost(t *testing.T) {
 	t.Parallel()
 	s, dsn := ready(t)

@@ -28,7 +28,7 @@ type Backend struct {
 	work       *writer
 
 	pruning     chan struct{} // one prune at a time; it guards sweep
-	sweep       sweep
+	sweep       tables.Sweep
 	searchLimit time.Duration // of a list that must look at rows which it does not give
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -40,7 +41,7 @@ func hostsOf(f ports.Family) string {
 
 // overFamily joins one select over every table of a family.
 func overFamily(f ports.Family, what, where string) string {
-	parts := []string{`SELECT ` + what + ` FROM "UVGone" WHERE "Kind" = '` + string(kindOf(f)) + `' AND ` + where}
+	parts := []string{`SELECT ` + what + ` FROM "UVGone" WHERE "Kind" = '` + string(tables.BuriedOf(f)) + `' AND ` + where}
 	for _, l := range ofFamilyLayouts(f) {
 		parts = append(parts, `SELECT `+what+` FROM "`+l.Table.Name+`" WHERE `+where)
 	}
@@ -67,7 +68,7 @@ func trailText(f ports.Family, host, key string, after uint64, want int) (text s
 	}
 	few := ` ORDER BY "ChangeSeq" FETCH FIRST ` + strconv.Itoa(want) + ` ROWS WITH TIES)`
 	parts := []string{`(SELECT -1::bigint AS rank, "ChangeSeq" AS seq, "IDUVGone" AS id, 0::bigint AS size, "Key" AS k FROM "UVGone"
-		WHERE "Kind" = '` + string(kindOf(f)) + `' AND ` + of("Key") + few}
+		WHERE "Kind" = '` + string(tables.BuriedOf(f)) + `' AND ` + of("Key") + few}
 	for i, l := range layouts {
 		if l.Table.Kind.Family() == f {
 			parts = append(parts, `(SELECT `+strconv.Itoa(i)+`, "ChangeSeq", "`+l.id+`", `+l.texts(false)+`, '' FROM "`+l.Table.Name+
@@ -90,7 +91,7 @@ func (r *reading) trailOf(ctx context.Context, f ports.Family, host, key string,
 		c.id, _ = row[2].(int64)
 		c.size, _ = row[3].(int64)
 		if c.rank < 0 {
-			c.gone = kindOf(f)
+			c.gone = tables.BuriedOf(f)
 			c.at.Key, _ = row[4].(string)
 		} else {
 			c.layout = layouts[c.rank]

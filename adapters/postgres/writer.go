@@ -37,7 +37,7 @@ type ownHost struct {
 }
 
 func startWriter(d *database) *writer {
-	w := &writer{base: d, queue: line.New(), done: make(chan struct{}), graves: maxGraves, buried: map[ports.Family]int64{}}
+	w := &writer{base: d, queue: line.New(), done: make(chan struct{}), graves: tables.MaxGraves, buried: map[ports.Family]int64{}}
 	w.ctx, w.quit = context.WithCancel(context.Background())
 	w.fold = newFold(w)
 	go w.loop()

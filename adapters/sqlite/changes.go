@@ -4,164 +4,90 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"maps"
-	"slices"
 
 	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
+const opChanges = "sqlite: changes"
+
 // Changes tells what changed after a position; see ports.LocalStore.
 //
 // Rows whose ChangeSeq is 0 are no host's changes and are not told; Open gives each of them a place among those of host "".
 func (s *Store) Changes(ctx context.Context, q ports.ChangesQuery) (ports.ChangePage, error) {
-	const op = "sqlite: changes"
 	f, err := s.open(ctx)
 	if err != nil {
 		return ports.ChangePage{}, err
 	}
-	opener := f.opener.Load()
-	if opener == nil {
-		return ports.ChangePage{}, ports.Errorf(ports.Unavailable, op, "no host has opened the store")
+	began, err := tables.NewTelling(opChanges, &q, f.opener.Load())
+	if err != nil {
+		return ports.ChangePage{}, err
 	}
-	if !slices.Contains(ports.Families, q.Family) {
-		return ports.ChangePage{}, ports.Errorf(ports.Invalid, op, "%q is no family", q.Family)
-	}
-	t := telling{ctx: ctx, query: &q, opener: *opener, limit: q.Limit}
-	if t.limit <= 0 {
-		t.limit = ports.MaxBatchEntries
-	}
+	t := telling{Telling: began, ctx: ctx}
 	err = f.snapshots.view(ctx, func(r *reading) error { return t.tell(r, f.storeID) })
 	if err != nil {
-		return ports.ChangePage{}, s.readFault(ctx, op, err)
+		return ports.ChangePage{}, s.readFault(ctx, opChanges, err)
 	}
-	return t.page, nil
+	return t.Page, nil
 }
 
 // telling is one page of changes in the making.
 type telling struct {
-	ctx    context.Context
-	query  *ports.ChangesQuery
-	opener string // the host that opened the store
-	limit  int
+	tables.Telling
 
-	marks  tables.Marks
-	epochs []ports.Epoch // of the opener, oldest first
-	page   ports.ChangePage
-	bytes  int
+	ctx context.Context
 }
 
 func (t *telling) tell(r *reading, storeID string) error {
 	if err := t.look(r); err != nil {
 		return err
 	}
-	if err := t.check(r.link); err != nil {
+	highest := func(host string) (uint64, error) {
+		n, _, err := r.number(textsOf[t.Query.Family].highest, host)
+		return uint64(n), err
+	}
+	if err := t.Check(opChanges, highest); err != nil {
 		return err
 	}
 	hosts, err := t.hosts(r.link)
 	if err != nil {
 		return err
 	}
-	through := maps.Clone(t.query.After.Seqs)
-	if through == nil {
-		through = map[string]uint64{}
-	}
-	t.page.Through = ports.Position{StoreID: storeID, Seqs: through}
-	if n := len(t.epochs); n > 0 {
-		t.page.Through.Epoch = t.epochs[n-1].ID
-	}
-	for _, host := range hosts {
-		seq, more, err := t.host(r.link, host)
-		if err != nil {
-			return err
-		}
-		through[host] = seq
-		if more {
-			return nil
-		}
-	}
-	end := t.page.Through
-	end.Seqs = maps.Clone(through)
-	t.page.End = &end
-	return nil
+	return t.Walk(storeID, hosts, func(host string) (uint64, bool, error) { return t.host(r.link, host) })
 }
 
 // look reads what the store knows of itself.
 func (t *telling) look(r *reading) (err error) {
-	if t.marks, err = marksIn(r.link, t.query.Family); err != nil {
+	if t.Marks, err = marksIn(r.link, t.Query.Family); err != nil {
 		return err
 	}
-	if t.epochs, err = r.epochsOf(t.query.Family, t.opener); err != nil {
+	if t.Epochs, err = r.epochsOf(t.Query.Family, t.Opener); err != nil {
 		return err
 	}
-	return getJSON(r.link, tables.KeyDropped(t.query.Family), &t.page.Dropped)
+	return getJSON(r.link, tables.KeyDropped(t.Query.Family), &t.Page.Dropped)
 }
 
-// check refuses a position that is not one of this store's.
-func (t *telling) check(l *link) error {
-	after := &t.query.After
-	for _, host := range slices.Sorted(maps.Keys(after.Seqs)) {
-		seq := after.Seqs[host]
-		mark, marked := t.marks[host]
-		if seq == 0 || !marked && host != t.opener {
-			continue
-		}
-		if host == t.opener {
-			if err := t.checkEpoch(after.Epoch, seq); err != nil {
-				return err
-			}
-		}
-		if seq <= mark.Seq {
-			continue
-		}
-		// Rows beyond the mark come only by Put. Who was told of them must be able to go on.
-		highest, _, err := l.number(textsOf[t.query.Family].highest, host)
-		if err != nil {
-			return err
-		}
-		if seq > uint64(highest) {
-			return ports.Errorf(ports.Conflict, "sqlite: changes", "the position is at %d of host %s, the store itself only at %d", seq, host, max(mark.Seq, uint64(highest)))
-		}
-	}
-	return nil
-}
-
-// checkEpoch finds an opener's position that the store went another way from.
-func (t *telling) checkEpoch(epoch string, seq uint64) error {
-	const op = "sqlite: changes"
-	at := slices.IndexFunc(t.epochs, func(e ports.Epoch) bool { return e.ID == epoch })
-	if at < 0 {
-		return ports.Errorf(ports.Conflict, op, "the position's epoch %q is none that the store knows of host %s", epoch, t.opener)
-	}
-	if at+1 < len(t.epochs) && seq >= t.epochs[at+1].From {
-		return ports.Errorf(ports.Conflict, op, "the position is at %d in epoch %q, which the store left before %d", seq, epoch, t.epochs[at+1].From)
-	}
-	return nil
-}
-
-// hosts lists those that have a mark or rows, in order.
-func (t *telling) hosts(l *link) ([]string, error) {
-	all := slices.Collect(maps.Keys(t.marks))
-	err := l.query(textsOf[t.query.Family].hosts, func(row []driver.Value) error {
+// hosts lists those that have rows.
+func (t *telling) hosts(l *link) (all []string, err error) {
+	err = l.query(textsOf[t.Query.Family].hosts, func(row []driver.Value) error {
 		host, _ := row[0].(string)
 		all = append(all, host)
 		return nil
 	})
-	slices.Sort(all)
-	return slices.Compact(all), err
+	return all, err
 }
 
 // host tells what a host changed. seq is how far the page goes with it; more says that something was left out.
 func (t *telling) host(l *link, host string) (seq uint64, more bool, err error) {
-	seq = t.query.After.Seqs[host]
-	trails, err := openTrails(l, t.query.Family, host, t.query.Key, seq)
+	seq = t.Query.After.Seqs[host]
+	trails, err := openTrails(l, t.Query.Family, host, t.Query.Key, seq)
 	defer func() { err = errors.Join(err, closeTrails(trails)) }()
 	for err == nil {
 		next, found := least(trails)
 		if !found {
-			return max(seq, t.marks[host].Seq), false, nil
+			return max(seq, t.Marks[host].Seq), false, nil
 		}
-		if len(t.page.Rows) >= t.limit {
+		if len(t.Page.Rows) >= t.Limit {
 			return seq, true, nil
 		}
 		if err := t.ctx.Err(); err != nil {
@@ -188,19 +114,19 @@ func least(trails []*trail) (seq uint64, found bool) {
 
 // take adds all rows of a Seq, unless the page has some already and would become too large.
 func (t *telling) take(l *link, trails []*trail, host string, seq uint64) (took bool, err error) {
-	before := len(t.page.Rows)
+	before := len(t.Page.Rows)
 	for _, trail := range trails {
 		for !trail.over && trail.seq == seq {
 			row, err := trail.row(l, host)
 			if err != nil {
 				return false, err
 			}
-			t.bytes += tables.SizeOf(&row)
-			if before > 0 && t.bytes > ports.MaxPageBytes {
-				t.page.Rows = t.page.Rows[:before]
+			t.Bytes += tables.SizeOf(&row)
+			if before > 0 && t.Bytes > ports.MaxPageBytes {
+				t.Page.Rows = t.Page.Rows[:before]
 				return false, nil
 			}
-			t.page.Rows = append(t.page.Rows, row)
+			t.Page.Rows = append(t.Page.Rows, row)
 			if err := trail.step(); err != nil {
 				return false, err
 			}

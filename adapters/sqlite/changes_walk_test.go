@@ -201,7 +201,7 @@ func (h *history) put(family ports.Family) {
 				r.Number = rapid.Int64Range(1, 3).Draw(h.t, "number")
 			}
 		}
-		if buried(r.Kind) && rapid.IntRange(0, 2).Draw(h.t, "gone") == 0 {
+		if tables.Buried(r.Kind) && rapid.IntRange(0, 2).Draw(h.t, "gone") == 0 {
 			r.Gone, r.Body = true, nil
 		}
 		if rapid.Bool().Draw(h.t, "next Seq") {

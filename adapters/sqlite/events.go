@@ -15,8 +15,7 @@ func (s *Store) Events(ctx context.Context, q ports.EventQuery) (ports.Page, err
 	if err != nil {
 		return ports.Page{}, err
 	}
-	l := &listing{layout: events, sort: "OrderKey", key: "EventGUID", desc: q.Desc, after: q.After}
-	l.along("IX_UVQueueEvent_Order", "WorkItemHash", q.Key)
+	l := listOf(tables.EventList(&q))
 	page, err := straight(ctx, f.readers, newScanner(events, !q.Bodies, leadColumns), l, tables.NewPager(q.Limit))
 	return page, s.readFault(ctx, op, err)
 }

@@ -126,8 +126,7 @@ func (f *file) orderOf(ctx context.Context, guid string) (order string, found bo
 }
 
 func (f *file) exportEvents(ctx context.Context, key string, from *ports.Cursor, p *tables.Pager) (full bool, err error) {
-	l := &listing{layout: events, sort: "OrderKey", key: "EventGUID", after: from}
-	l.along("IX_UVQueueEvent_Order", "WorkItemHash", key)
+	l := listOf(tables.EventList(&ports.EventQuery{Key: key, After: from}))
 	sc := newScanner(events, false, leadColumns)
 	text, args := l.sql(`"Deleted", ` + sc.columns())
 	rows, err := f.readers.QueryContext(ctx, text, args...)

@@ -221,7 +221,7 @@ func (f *fold) take(effect *ports.Effect, bulky bool) error {
 	if err != nil {
 		return err
 	}
-	if effect.Next != nil && r.next == nil && buried(effect.Kind) {
+	if effect.Next != nil && r.next == nil && tables.Buried(effect.Kind) {
 		// A record that is there has no tombstone: who is told of both could take the older one for the newer.
 		gone, err := f.Gone(effect.Kind, effect.Key)
 		if err != nil {

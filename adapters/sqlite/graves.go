@@ -7,17 +7,8 @@ import (
 	"holdfast/ports"
 )
 
-// maxGraves is how many tombstones of a family are kept; then the oldest go.
-const maxGraves = 1_000_000
-
-// gravesOf is the condition that picks a family's tombstones: only items and manifests leave any.
-func gravesOf(f ports.Family) string {
-	kind := ports.KindItem
-	if f == ports.Manifest {
-		kind = ports.KindManifest
-	}
-	return `"Kind" = '` + string(kind) + `'`
-}
+// gravesOf is the condition that picks a family's tombstones.
+func gravesOf(f ports.Family) string { return `"Kind" = '` + string(tables.BuriedOf(f)) + `'` }
 
 // bury writes a record's tombstone, or takes it away (change is nil). It must run in a transaction.
 func (w *writer) bury(g grave, change *ports.Change) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
 	"strings"
 
 	"holdfast/adapters/tables"
@@ -63,7 +62,7 @@ func (s *Store) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, error
 	if err != nil {
 		return ports.Page{}, err
 	}
-	list := itemList(&q)
+	list := listOf(tables.ItemList(&q))
 	if q.OrderBy != "" {
 		page, err := sorted(ctx, f, newScanner(items, !q.Bodies, 0), list, &q)
 		return page, s.readFault(ctx, op, err)
@@ -72,54 +71,16 @@ func (s *Store) Items(ctx context.Context, q ports.ItemQuery) (ports.Page, error
 	return page, s.readFault(ctx, op, err)
 }
 
-// itemList says which index a list of items walks along, and what it must test row by row.
-func itemList(q *ports.ItemQuery) *listing {
-	f := &q.Filter
-	l := &listing{layout: items, sort: "EnqueuedKey", key: "WorkItemHash", desc: q.Desc, after: q.After, from: f.From, to: f.To}
-	tests := []struct{ column, value string }{
-		{"Capability", f.Capability}, {"Action", f.Action}, {"RunHash", f.RunHash},
-		{"OperationHash", f.OperationHash}, {"AffinityKey", f.AffinityKey},
-	}
-	switch {
-	case f.RunID != "":
-		l.along("IX_UVQueueWorkItem_RunID", "RunID", f.RunID)
-		tests = append(tests, struct{ column, value string }{"AssignedBeaconID", f.AssignedBeaconID})
-		l.testStatus(f.Status)
-	case f.AssignedBeaconID != "":
-		l.along("IX_UVQueueWorkItem_Beacon", "AssignedBeaconID", f.AssignedBeaconID)
-		l.testStatus(f.Status)
-	case len(f.Status) > 0 && len(f.Status) <= maxBranches:
-		l.along("IX_UVQueueWorkItem_Status", "Status", f.Status...)
-	default:
-		l.along("IX_UVQueueWorkItem_Enqueued", "")
-		l.testStatus(f.Status)
-	}
-	for _, t := range tests {
-		if t.value != "" {
-			l.test(`"`+t.column+`" = ?`, t.value)
-		}
-	}
-	if f.ErrorText != "" {
-		l.test(`instr("LastError", ?) > 0`, f.ErrorText)
-	}
-	return l
-}
-
 // sorted gives one page in the order of any column, without a cursor: the column's values may change while one pages. What
 // is sorted is the column and the rowids alone, so that it needs little memory and no temporary file.
 func sorted(ctx context.Context, f *file, sc *scanner, l *listing, query *ports.ItemQuery) (page ports.Page, err error) {
-	t := l.layout.Table
-	known := slices.ContainsFunc(tables.ColumnsOf(t), func(c ports.Column) bool { return c.Name == query.OrderBy })
-	if !known {
-		return ports.Page{}, ports.InField(ports.Invalid, "OrderBy", "%q is no column of %s", query.OrderBy, t.Name)
+	column, err := l.OrderedBy(query.OrderBy)
+	if err != nil {
+		return ports.Page{}, err
 	}
-	column := query.OrderBy
-	if column == "EnqueuedAt" {
-		column = l.sort // the same instants, in a form that sorts
-	}
-	l.after = nil
+	l.After = nil
 	where, args := l.where(0)
-	if len(l.values) > 1 {
+	if len(l.Values) > 1 {
 		where, args = l.anyBranch()
 	}
 	where = append(append(where, l.tests...), `"Deleted" = 0`)
@@ -134,8 +95,8 @@ func sorted(ctx context.Context, f *file, sc *scanner, l *listing, query *ports.
 		return ports.Page{}, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	rows, err := conn.QueryContext(ctx, `SELECT rowid FROM "`+t.Name+`" WHERE `+strings.Join(where, " AND ")+
-		` ORDER BY "`+column+`"`+direction+`, "`+l.key+`"`+direction+` LIMIT ?`, append(args, p.Limit)...)
+	rows, err := conn.QueryContext(ctx, `SELECT rowid FROM "`+l.Table.Name+`" WHERE `+strings.Join(where, " AND ")+
+		` ORDER BY "`+column+`"`+direction+`, "`+l.Key+`"`+direction+` LIMIT ?`, append(args, p.Limit)...)
 	if err != nil {
 		return ports.Page{}, err
 	}

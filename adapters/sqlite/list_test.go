@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -304,23 +305,21 @@ func TestListsAreFoundAndNotSorted(t *testing.T) {
 	t.Parallel()
 	s := ready(t)
 	after := &ports.Cursor{Sort: "2026-01-01T00:00:00.000000000Z", Key: "k"}
-	eventList := &listing{layout: events, sort: "OrderKey", key: "EventGUID", after: after}
-	eventList.along("IX_UVQueueEvent_Order", "WorkItemHash", "w")
-	for name, l := range map[string]*listing{
-		"all":      itemList(&ports.ItemQuery{}),
-		"next":     itemList(&ports.ItemQuery{After: after}),
-		"status":   itemList(&ports.ItemQuery{Filter: ports.ItemFilter{Status: []string{"Pending"}}, After: after}),
-		"statuses": itemList(&ports.ItemQuery{Filter: ports.ItemFilter{Status: []string{"Pending", "Running", "Complete"}}, After: after, Desc: true}),
-		"run":      itemList(&ports.ItemQuery{Filter: ports.ItemFilter{RunID: "r"}, Desc: true}),
-		"beacon":   itemList(&ports.ItemQuery{Filter: ports.ItemFilter{AssignedBeaconID: "b"}, After: after}),
+	for name, l := range map[string]tables.Listing{
+		"all":      tables.ItemList(&ports.ItemQuery{}),
+		"next":     tables.ItemList(&ports.ItemQuery{After: after}),
+		"status":   tables.ItemList(&ports.ItemQuery{Filter: ports.ItemFilter{Status: []string{"Pending"}}, After: after}),
+		"statuses": tables.ItemList(&ports.ItemQuery{Filter: ports.ItemFilter{Status: []string{"Pending", "Running", "Complete"}}, After: after, Desc: true}),
+		"run":      tables.ItemList(&ports.ItemQuery{Filter: ports.ItemFilter{RunID: "r"}, Desc: true}),
+		"beacon":   tables.ItemList(&ports.ItemQuery{Filter: ports.ItemFilter{AssignedBeaconID: "b"}, After: after}),
 	} {
-		for _, detail := range planOf(t, s, l) {
+		for _, detail := range planOf(t, s, listOf(l)) {
 			if strings.Contains(detail, "TEMP B-TREE") || name != "all" && strings.HasPrefix(detail, "SCAN") {
 				t.Errorf("%s: %s", name, detail)
 			}
 		}
 	}
-	for _, detail := range planOf(t, s, eventList) {
+	for _, detail := range planOf(t, s, listOf(tables.EventList(&ports.EventQuery{Key: "w", After: after}))) {
 		if strings.HasPrefix(detail, "SCAN") || strings.Contains(detail, "TEMP B-TREE FOR ORDER BY") { // equal OrderKeys are sorted, no more
 			t.Errorf("events: %s", detail)
 		}

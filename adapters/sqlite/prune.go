@@ -43,20 +43,20 @@ func (s *Store) Prune(ctx context.Context, q ports.PruneQuery) (ports.Pruned, er
 	if limit <= 0 {
 		limit = pruneLimit
 	}
-	if !s.sweep.under || q.Before.Before(s.sweep.since) {
-		s.sweep = sweep{under: true, since: q.Before}
-	}
+	s.sweep.Begin(q.Before)
 	p := pruning{w: w, before: ports.KeyOfTime(q.Before)}
-	found, end, err := s.sweep.find(ctx, f, p.before, limit, time.Now().Add(pruneTime))
+	found, end, err := s.sweep.Find(limit, time.Now().Add(pruneTime), func(st *tables.Stage, after ports.Cursor, limit int) (tables.Swept, error) {
+		return f.look(ctx, st, after, p.before, limit)
+	})
 	if err == nil {
 		err = p.remove(ctx, found)
 	}
 	if err != nil {
-		s.sweep = sweep{} // what was found and not removed must be found again
+		s.sweep = tables.Sweep{} // what was found and not removed must be found again
 		return p.pruned, s.readFault(ctx, op, err)
 	}
 	if end {
-		s.sweep = sweep{}
+		s.sweep = tables.Sweep{}
 	}
 	p.pruned.More = !end
 	return p.pruned, s.readFault(ctx, op, p.vacuum(ctx))
@@ -69,7 +69,7 @@ type pruning struct {
 }
 
 // remove takes the records out, some rows a transaction. A full disk makes the transactions smaller before it ends them.
-func (p *pruning) remove(ctx context.Context, found []place) error {
+func (p *pruning) remove(ctx context.Context, found []tables.Victim) error {
 	few := false
 	for len(found) > 0 {
 		budget := pruneRows
@@ -101,8 +101,9 @@ func (p *pruning) remove(ctx context.Context, found []place) error {
 }
 
 // some removes records until about budget rows are gone; done counts those of which nothing is left.
-func (p *pruning) some(found []place, budget int) (done int, counts ports.Pruned, err error) {
-	for _, victim := range found {
+func (p *pruning) some(found []tables.Victim, budget int) (done int, counts ports.Pruned, err error) {
+	for _, v := range found {
+		victim := place{layoutOf(v.Kind), v.Key, 0}
 		if budget <= 0 {
 			break
 		}
@@ -146,16 +147,11 @@ func (p *pruning) some(found []place, budget int) (done int, counts ports.Pruned
 
 // stillOld looks again, inside the transaction: a record may have been written since it was found.
 func (p *pruning) stillOld(victim place) (old bool, err error) {
-	t, times, terminal := victim.layout.Table, itemTimes, ports.TerminalItems
-	if victim.layout == manifests {
-		times, terminal = manifestTimes, ports.TerminalManifests
-	}
+	t := victim.layout.Table
+	times, terminal := tables.EndOf(t.Kind)
 	err = p.w.link.query(`SELECT "Status", `+tables.Quoted(times)+` FROM "`+t.Name+`" WHERE "`+t.Key+`" = ?`, func(row []driver.Value) error {
-		texts := make([]string, len(row))
-		for i, v := range row {
-			texts[i], _ = v.(string)
-		}
-		old = slices.Contains(terminal, texts[0]) && ended(p.before, texts[1:]...)
+		status, _ := row[0].(string)
+		old = slices.Contains(terminal, status) && tables.Ended(p.before, anys(row[1:]))
 		return nil
 	}, victim.key)
 	return old, err

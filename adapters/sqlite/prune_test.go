@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -112,40 +113,11 @@ func TestARecordThatComesBackToLifeIsNotPruned(t *testing.T) {
 	commit(t, s, upsert(1, "a", `{"WorkItemHash":"a","Status":"Complete","LastEventAt":"2020-01-01T00:00:00Z"}`))
 	p := pruning{w: s.work, before: ports.KeyOfTime(time.Now())}
 	commit(t, s, patch(2, "a", `{"Status":"Running"}`))
-	if err := p.remove(t.Context(), []place{{items, "a", 0}, {items, "gone already", 0}}); err != nil || p.pruned != (ports.Pruned{}) {
+	if err := p.remove(t.Context(), []tables.Victim{{Kind: ports.KindItem, Key: "a"}, {Kind: ports.KindItem, Key: "gone already"}}); err != nil || p.pruned != (ports.Pruned{}) {
 		t.Errorf("%+v, %v", p.pruned, err)
 	}
 	if _, err := s.Item(t.Context(), "a"); err != nil {
 		t.Error(err)
-	}
-}
-
-// A pass that runs out of time goes on where it was.
-func TestASweepGoesOnWhereItWas(t *testing.T) {
-	t.Parallel()
-	s := ready(t)
-	var entries []ports.Entry
-	for i := range sweepPage + 10 {
-		at := "2026-01-01T00:00:00Z"
-		if i == sweepPage+5 {
-			at = "2020-01-01T00:00:00Z"
-		}
-		entries = append(entries, upsert(uint64(i+1), fmt.Sprintf("k%05d", i), fmt.Sprintf(`{"WorkItemHash":"k%05d","Status":"Complete","LastEventAt":%q}`, i, at)))
-	}
-	pour(t, s, entries, 4)
-	sw := sweep{under: true}
-	before := ports.KeyOfTime(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
-	found, end, err := sw.find(t.Context(), s.file, before, 10, time.Now())
-	if err != nil || end || len(found) != 0 {
-		t.Fatalf("first: %v, %v, %v", found, end, err)
-	}
-	for !end && err == nil {
-		var more []place
-		more, end, err = sw.find(t.Context(), s.file, before, 10, time.Now())
-		found = append(found, more...)
-	}
-	if err != nil || len(found) != 1 || found[0].key != fmt.Sprintf("k%05d", sweepPage+5) {
-		t.Errorf("found %v, %v", found, err)
 	}
 }
 

@@ -90,42 +90,28 @@ func (f *fold) replace(row *ports.Row) (refused, err error) {
 	}
 	g := grave{row.Kind, row.Key}
 	gone := false
-	if buried(row.Kind) {
+	if tables.Buried(row.Kind) {
 		if gone, err = f.Gone(row.Kind, row.Key); err != nil {
 			return nil, err
 		}
 	}
 	if row.Gone {
-		if buried(row.Kind) && (!gone || r.next != nil) {
+		if tables.Buried(row.Kind) && (!gone || r.next != nil) {
 			f.graves[g] = &row.Change
 		}
 		f.set(r, row.Key, nil, false)
 		return nil, nil
 	}
-	record, problem := ports.ParseRecord(l.Table, row.Body)
+	next, problem := tables.StateOf(l.Table, row)
 	if problem != nil {
-		return problem, nil
-	}
-	if problem := row.Identify(record); problem != nil {
 		return problem, nil
 	}
 	if gone {
 		f.graves[g] = nil
 	}
-	next := &ports.Held{Record: record, First: row.FirstOf(record), Change: row.Change}
-	if r.next != nil && same(r.next, next) {
+	if r.next != nil && tables.Same(r.next, next) {
 		return nil, nil
 	}
 	f.set(r, row.Key, next, len(row.Body) > bulkyBytes)
 	return nil, nil
-}
-
-// buried says whether records of a kind leave tombstones: those that are removed by their own key.
-func buried(k ports.Kind) bool { return k == ports.KindItem || k == ports.KindManifest }
-
-func same(a, b *ports.Held) bool {
-	if a.First != b.First || a.Change != b.Change || !a.Record.Same(b.Record) {
-		return false
-	}
-	return a.Record.Table.Kind != ports.KindManifest || string(a.Record.JSON()) == string(b.Record.JSON())
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -23,7 +24,7 @@ type Store struct {
 	work       *writer
 
 	pruning     chan struct{} // one prune at a time; it guards sweep
-	sweep       sweep
+	sweep       tables.Sweep
 	searchLimit time.Duration // of a list that must look at rows which it does not give
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"holdfast/adapters/tables"
 	"holdfast/ports"
 )
 
@@ -88,7 +89,7 @@ var textsOf = map[ports.Family]familyTexts{
 // closed also after an error.
 func openTrails(l *link, f ports.Family, host, key string, after uint64) (trails []*trail, err error) {
 	for _, kind := range ports.Kinds {
-		if kind.Family() == f && buried(kind) {
+		if kind.Family() == f && tables.Buried(kind) {
 			t := &trail{kind: kind, key: key}
 			trails = append(trails, t)
 			if key == "" {

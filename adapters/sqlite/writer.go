@@ -43,7 +43,7 @@ const cacheBytes = 32 << 20
 func startWriter(f *file, l *link, s settings) *writer {
 	w := &writer{
 		file: f, link: l, conf: s, queue: line.New(), done: make(chan struct{}),
-		cache: newCache(cacheBytes), walNext: walLimit, graves: maxGraves,
+		cache: newCache(cacheBytes), walNext: walLimit, graves: tables.MaxGraves,
 	}
 	w.fold = newFold(w)
 	go w.loop()
