@@ -7,7 +7,7 @@ import (
 	"holdfast/ports"
 )
 
-// What a store knows of itself stands in UVHoldfast, one row for each thing:
+// KeyStoreID is the first of the keys of what a store knows of itself. That stands in UVHoldfast, one row for each thing:
 //
 //	StoreID                       made with the tables
 //	Nonce/HOST                    what Open left
