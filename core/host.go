@@ -157,10 +157,8 @@ func (h *Host) Run(ctx context.Context) error {
 	for _, w := range h.follows {
 		wg.Go(func() { w.run(ctx) })
 	}
-	for _, c := range h.repairs.others {
-		if c.Retention > 0 {
-			wg.Go(func() { h.thinOut(ctx, c) })
-		}
+	for _, c := range h.thinned() {
+		wg.Go(func() { h.thinOut(ctx, c) })
 	}
 	wg.Wait()
 	return h.remember()

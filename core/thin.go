@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"holdfast/ports"
@@ -10,6 +11,16 @@ import (
 // A follower may have a retention of its own: what ended longer ago leaves it, while the local store keeps it. Such a follower is thin.
 // It answers for a record that it has, and never says that there is none; lists, also of events, are answered by others. A copy from
 // the beginning brings everything once more, and the next round removes it again.
+
+// thinned lists the backends that have a retention of their own.
+func (h *Host) thinned() (list []Follower) {
+	for _, w := range h.follows {
+		if w.Retention > 0 && !slices.ContainsFunc(list, func(c Follower) bool { return c.Name == w.Name }) {
+			list = append(list, w.Follower)
+		}
+	}
+	return list
+}
 
 // thinOut prunes a backend by its own retention, now and then, until ctx ends. Nobody waits for it.
 func (h *Host) thinOut(ctx context.Context, c Follower) {
