@@ -59,7 +59,7 @@ func (b *Backend) Configure(_ context.Context, c ports.Configuration) error {
 	})
 	b.mesh, b.end, b.halves = mesh, end, map[ports.Family]*half{}
 	for _, f := range ports.Families {
-		b.halves[f] = &half{family: f, binder: binder, timeout: s.timeout}
+		b.halves[f] = &half{family: f, binder: binder, timeout: s.timeout, desk: make(chan struct{}, 1)}
 	}
 	b.work.Go(binder.watch)
 	return nil
@@ -149,11 +149,12 @@ func (b *Backend) Put(ctx context.Context, batch ports.Batch) (ports.Applied, er
 		return ports.Applied{}, err
 	}
 	defer b.puts.Done()
+	line := h.line()
 	at, err := h.ready(ctx)
 	if err != nil {
 		return ports.Applied{}, err
 	}
-	done, err := h.put(ctx, at, &batch)
+	done, err := h.put(ctx, at, &batch, line)
 	return ports.Applied{Done: done}, h.heed(at, err)
 }
 

@@ -13,9 +13,9 @@
 //	                              |
 //	                 bootstrap.go, schema.go, endpoints.go   tables, columns, paths; again after each reconnect
 //	                              |
-//	                 ledger.go   which store it is, and how far: UVHoldfast, in the database itself
+//	                 ledger.go, steps.go   which store it is, and how far: UVHoldfast, in the database itself
 //	                              |
-//	Probe, Put, reads --> half.go, copy.go, readers.go   is it the store that the host knows?
+//	Probe, Put, reads --> half.go, sight.go, copy.go, readers.go   is it the store that the host knows?
 //	                              |
 //	                 way.go   one connection: rows become columns, requests go one work at a time
 //
@@ -28,8 +28,10 @@
 //     that the databeacon forgot.
 //   - The database itself says which store it is and how far. Every batch is compared with that before its rows and before its position,
 //     and so is every Probe. A database that was emptied, replaced or set back is found out, and shows nothing before the host knows.
-//     One thing is not: without a reconnect, between the rows of a batch and its position, an older copy that is at the very position
-//     from which the batch went on. Those rows are missing there until verify or resync.
+//     That holds for an older copy that takes its place at any moment of a batch as well, also for one that is at the same position; see
+//     steps.go. Two things are not found out without a reconnect: a copy that was made during a batch and is back before this batch has
+//     ended, and, in the same batch, a copy that is no older one, but went another way since: an identity may mean another record there,
+//     which is overwritten. Verify shows both, and resync mends them.
 //   - Works outlive this process at the beacon, so the backend is not Contained, and the host keeps keys in doubt.
 //
 // The record's own text always comes back byte for byte: columns are projections for people and filters, and what an engine cannot

@@ -15,19 +15,28 @@ import (
 // host would go on where it was, and reads would be answered as if nothing had happened. So what the ledger says is compared with
 // what the host was told. Where it differs the store is strange: no read is answered and no batch that goes on after a position is
 // taken before the host has asked where the store is. One Probe fails, so that the host does ask.
+//
+// An older copy may be at the very position that the host knows, and lack what was put since. Then the last step is another one, and
+// the answer to where the store is tells the host nothing. So the store stays strange until a Probe or a Put has failed: with that the
+// host begins again, and puts what it has not moved the position over.
 type half struct {
 	family  ports.Family
 	binder  *binder
 	timeout time.Duration
 	stride  stride
-	misses  atomic.Int32 // probes without an answer, in a row
+	misses  atomic.Int32  // probes without an answer, in a row
+	desk    chan struct{} // has one place: for whoever reads the last step to write the next one, or to learn what is there
 
 	mu        sync.Mutex
 	bound     *binding       // which the rest is about
-	at        ports.Position // where the host believes the store to be
+	sight                    // where the host believes the store to be
+	told      ports.Position // where the host was told that the store is
+	begun     bool           // the last step stands before the rows of a batch
+	lineage   uint64         // counts the databases that took the place of one another
 	loose     bool           // rows were put since the store was there: an older copy may lack them and say the same
 	strange   bool
 	announced bool   // a Probe has told that it is strange
+	heard     bool   // a Probe or a Put has
 	putting   int    // Puts under way
 	puts      uint64 // that were begun
 }
@@ -56,11 +65,11 @@ func (h *half) meet(b *binding) {
 	if h.bound == b {
 		return
 	}
-	p := b.own.position(h.family)
-	if h.bound != nil && (h.loose || !same(p, h.at)) { // a new process is asked for its position anyway
-		h.strange, h.announced = true, false
+	is := sightOf(&b.own, h.family)
+	if h.bound != nil && (h.loose || !same(is.at, h.at) || !h.has(&b.own, h.family)) { // a new process is asked for its position anyway
+		h.estrange(is)
 	}
-	h.bound, h.at = b, p
+	h.bound, h.sight, h.begun = b, is, false
 }
 
 // same says whether two positions are one. A Seq of 0 is as good as none.
@@ -91,6 +100,11 @@ func (h *half) position(ctx context.Context) (ports.Position, error) {
 	if err != nil {
 		return ports.Position{}, err
 	}
+	leave, err := h.sit(ctx)
+	if err != nil {
+		return ports.Position{}, err
+	}
+	defer leave()
 	l, err := h.ledger(ctx, at, ports.ClassRead)
 	if err == nil {
 		err = h.binder.now(ctx, h.family, at)
@@ -98,16 +112,18 @@ func (h *half) position(ctx context.Context) (ports.Position, error) {
 	if err != nil {
 		return ports.Position{}, h.heed(at, err)
 	}
-	p := l.position(h.family)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.bound == at.bound {
-		if !same(p, h.at) {
-			at.forget() // an older copy may have other rows under the same identities
-		}
-		h.at, h.loose, h.strange = p, h.putting > 0, false
+	h.learn(at, &l)
+	return l.position(h.family), nil
+}
+
+// sit takes the desk.
+func (h *half) sit(ctx context.Context) (leave func(), err error) {
+	select {
+	case h.desk <- struct{}{}:
+		return func() { <-h.desk }, nil
+	case <-ctx.Done():
+		return nil, ports.Wrap(ports.CodeOf(ctx.Err()), "meadowproxy", ctx.Err())
 	}
-	return p, nil
 }
 
 // shows refuses reads of a store that the host may take for another one.
@@ -127,7 +143,7 @@ func (h *half) announce() error {
 	if !h.strange || h.announced {
 		return nil
 	}
-	h.announced = true
+	h.announced, h.heard = true, true
 	return bootstrapping(h.bound.seat, "the database is another one than before, or an older copy; what it lacks is copied")
 }
 
@@ -145,52 +161,22 @@ func (h *half) end() {
 	h.putting--
 }
 
-// glance is what a Probe compares the ledger with. It is quiet when no Put is under way.
-func (h *half) glance() (p ports.Position, puts uint64, quiet bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.at, h.puts, h.putting == 0
-}
-
-// compare finds a store strange that is elsewhere than it was at a glance, when it was quiet then and is quiet since.
-func (h *half) compare(at *hold, is, was ports.Position, puts uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.bound == at.bound && h.putting == 0 && h.puts == puts && !same(is, was) {
-		at.forget()
-		h.at, h.strange, h.announced = is, true, false
-	}
-}
-
 // takes says whether a batch that begins after a position may be put: the host knows the store.
 func (h *half) takes(after *ports.Position) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.strange && after != nil {
-		return elsewhere("the databeacon came back with another database, or an older copy; ask for its position")
+		h.heard = true
+		return errElsewhere
 	}
 	h.strange = false
 	return nil
 }
 
+var errElsewhere = elsewhere("the databeacon came back with another database, or an older copy; ask for its position")
+
 func elsewhere(format string, args ...any) error {
 	e := ports.InField(ports.Conflict, ports.FieldPosition, format, args...)
 	e.Op = "meadowproxy: put"
 	return e
-}
-
-// loosen notes that something is sent which the position does not tell, and settle that the store is at a position.
-func (h *half) loosen() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.loose = true
-}
-
-func (h *half) settle(b *binding, p ports.Position) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.bound == b {
-		p.StoreID = b.own.storeID
-		h.at, h.loose = p, h.putting > 1
-	}
 }

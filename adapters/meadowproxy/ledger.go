@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,12 +16,8 @@ import (
 //
 //	StoreID             random, made once: of hosts that make it at the same moment one succeeds, for the Name is unique
 //	Version             ports.SchemaVersion of the newest holdfast that wrote here
-//	Position.Queue      {"Step": n, "Position": {"StoreID": ..., "Epoch": ..., "Seqs": {HostID: Seq}}}, written after the rows
-//	Position.Queue.2    the one before; the two take turns
-//	Position.Manifest   and so on
-//
-// Each position is one step behind the one before, which still stands beside it. So one that was meant for another database, and
-// came into an older copy that took its place in that moment, follows on nothing there, and does not count.
+//	Position.Queue      and .2, .3, .4: {"Step": token, "After": token, "Position": {"StoreID": ..., "Epoch": ..., "Seqs": {HostID: Seq}}};
+//	Position.Manifest   see steps.go
 //
 // There is one position for each family, and it is replaced whole: it always is that of the host whose batch came last. Another host
 // finds its batches refused, begins at zero, and so never takes for copied what was overwritten since. A position that names another
@@ -33,34 +28,13 @@ const (
 	keyVersion = "Version"
 )
 
-// keysPosition are the two rows of a family's position.
-func keysPosition(f ports.Family) [2]string {
-	return [2]string{"Position." + string(f), "Position." + string(f) + ".2"}
-}
-
 // ledger is what was read.
 type ledger struct {
-	storeID   string
-	version   int
-	positions map[ports.Family]step
-	turn      map[ports.Family]string // the row that the next position takes: not that of the last one that counts
-	rows      map[string]int64        // the identities of the rows
-}
-
-// step is a position as it is stored; the first one is step 1.
-type step struct {
-	Step     uint64
-	Position ports.Position
-}
-
-// follows says whether a step was made in the database that has the one beside it.
-func (s step) follows(beside step) bool { return s.Step == beside.Step+1 }
-
-// position gives a family's position.
-func (l *ledger) position(f ports.Family) ports.Position {
-	p := l.positions[f].Position
-	p.StoreID, p.Seqs = l.storeID, maps.Clone(p.Seqs)
-	return p
+	storeID string
+	version int
+	last    map[ports.Family]step   // that says how far it is
+	turn    map[ports.Family]string // the row that the next step takes
+	rows    map[string]int64        // the identities of the rows
 }
 
 // ownRow is a row of UVHoldfast.
@@ -81,7 +55,7 @@ var ledgerKeys = func() []string {
 
 // ledger reads it. A database without a StoreID gives an empty one.
 func (w *way) ledger(ctx context.Context, class ports.WorkClass) (ledger, error) {
-	l := ledger{positions: map[ports.Family]step{}, turn: map[ports.Family]string{}, rows: map[string]int64{}}
+	l := ledger{last: map[ports.Family]step{}, turn: map[ports.Family]string{}, rows: map[string]int64{}}
 	rows, err := w.ownRows(ctx, class, "")
 	for _, row := range rows {
 		l.rows[row.Name] = row.IDUVHoldfast
@@ -92,22 +66,7 @@ func (w *way) ledger(ctx context.Context, class ports.WorkClass) (ledger, error)
 			l.version, _ = strconv.Atoi(row.Value)
 		}
 	}
-	steps := map[string]step{}
-	for _, row := range rows {
-		var s step
-		if strings.HasPrefix(row.Name, "Position.") && json.Unmarshal([]byte(row.Value), &s) == nil && s.Position.StoreID == l.storeID {
-			steps[row.Name] = s
-		}
-	}
-	for _, f := range ports.Families {
-		last, before := keysPosition(f)[0], keysPosition(f)[1]
-		if steps[last].Step < steps[before].Step {
-			last, before = before, last
-		}
-		if l.positions[f], l.turn[f] = steps[before], last; steps[last].follows(steps[before]) {
-			l.positions[f], l.turn[f] = steps[last], before
-		}
-	}
+	l.steps(rows)
 	return l, err
 }
 
@@ -157,17 +116,6 @@ func (w *way) lost(r reply) error {
 		e.Code = ports.Unavailable
 	}
 	return &e
-}
-
-// move stores a family's position: one step behind the one that was read.
-func (w *way) move(ctx context.Context, class ports.WorkClass, l *ledger, f ports.Family, p ports.Position) error {
-	p.StoreID = l.storeID
-	next := step{Step: l.positions[f].Step + 1, Position: p}
-	text, err := json.Marshal(next)
-	if err != nil {
-		return ports.Wrap(ports.Internal, "meadowproxy: ledger", err)
-	}
-	return w.write(ctx, class, l.rows[l.turn[f]], l.turn[f], string(text))
 }
 
 // open reads the ledger, and makes the StoreID where there is none.

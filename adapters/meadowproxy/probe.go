@@ -32,7 +32,7 @@ func (h *half) probe(ctx context.Context) error {
 	was, puts, quiet := h.glance()
 	l, err := h.ledger(wait, at, ports.ClassProbe)
 	if err == nil && quiet {
-		h.compare(at, l.position(h.family), was, puts)
+		h.compare(at, &l, was, puts)
 		if err := h.announce(); err != nil {
 			return err
 		}
