@@ -84,6 +84,7 @@ func TestNothingElseIsUnderWayWhileAGuiltyWriteIsSought(t *testing.T) {
 		for i := range 40 {
 			s.host.Begin(upsert(fmt.Sprint("k", i), "Pending"))
 		}
+		synctest.Wait() // all of them are durable, and come in one batch
 		const takes = 50 * time.Millisecond
 		var first, last time.Time
 		s.store.suffers(func(b *ports.CommitBatch) fate {
