@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"holdfast/ports"
@@ -202,10 +203,11 @@ func TestAReassignedFollowerBeginsAtOnceAndHasEverything(t *testing.T) {
 		}
 
 		s.many(100, "d")
+		s.mirror("m1").change(func(m *mirror) { m.probe = errNobody })
+		synctest.Wait() // no probe is under way that was good before
 		if err := s.host.Unassign(nil); err != nil {
 			t.Fatal(err)
 		}
-		s.mirror("m1").change(func(m *mirror) { m.probe = errNobody })
 		s.isSoon("unassigned")
 		had := len(s.mirror("m1").look().rows)
 		s.many(100, "e")
