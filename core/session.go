@@ -177,6 +177,7 @@ func (s *session) put(ctx context.Context, page *ports.ChangePage) error {
 	if err := s.putAll(ctx, send, u, &through); err != nil {
 		return err
 	}
+	s.revive(send)
 	if err := w.keys.keep(); err != nil {
 		return needing(err)
 	}

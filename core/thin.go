@@ -168,3 +168,24 @@ func (w *follower) prunedUntil() string {
 	}
 	return ""
 }
+
+// revive has work items copied whole that changed and may have been pruned: what is older of them did not change, and is not in the page.
+func (s *session) revive(put []group) {
+	until := s.w.prunedUntil()
+	if until == "" {
+		return
+	}
+	var back []group
+	for _, g := range put {
+		if row := &g.rows[0]; row.Kind == ports.KindItem && !row.Gone && row.First.EnqueuedKey < until {
+			back = append(back, g)
+		}
+	}
+	if len(back) == 0 {
+		return
+	}
+	now := s.w.host.clock()
+	s.w.keys.doubt(back, "it changed after it may have been pruned, and is copied whole", now)
+	s.w.keys.over(back, now)
+	s.next = time.Time{}
+}

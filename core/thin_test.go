@@ -268,3 +268,23 @@ func TestAListThatAPruneRunsIntoIsAnsweredByTheLocalStore(t *testing.T) {
 		}
 	})
 }
+
+func TestAWorkItemThatChangesAfterItWasPrunedIsCopiedWhole(t *testing.T) {
+	t.Parallel()
+	thin(t, nil, func(t *testing.T, s *stage) {
+		s.in(2 * time.Minute)
+		if s.mirrorHas("old") {
+			t.Fatal("it was not pruned")
+		}
+		now := time.Now().UTC().Format(time.RFC3339)
+		s.does(call(ports.UpdateWorkItem, `{"WorkItemHash":"old","Patch":{"LastEventAt":%q}}`, now), Done)
+		s.in(time.Second)
+		s.catchesUp("mirror", 5*time.Second)
+		if v := s.verify("local", "mirror"); !v.Equal() || v.Pruned != 1 { // its manifest
+			t.Errorf("a comparison finds %+v", v)
+		}
+		if a := s.host.Item(t.Context(), "old"); a.Backend != "mirror" {
+			t.Errorf("it is answered %s by %s", a.AppendJSON(nil), a.Backend)
+		}
+	})
+}
