@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/adapters/tables/tabletest"
 	"holdfast/internal/pgtest"
 	"holdfast/ports"
 )
@@ -62,7 +63,7 @@ func TestNoChangeIsMissedWhileHostsCommitAtTheSameTime(t *testing.T) {
 		work.Wait()
 		close(ended)
 	}()
-	copied := map[told]ports.Row{}
+	copied := map[tabletest.Told]ports.Row{}
 	q := ports.ChangesQuery{Family: ports.Queue, Limit: 20}
 	for done := false; !done; {
 		select {
@@ -70,9 +71,9 @@ func TestNoChangeIsMissedWhileHostsCommitAtTheSameTime(t *testing.T) {
 			done = true // and one walk more
 		default:
 		}
-		rows, end := walkChanges(t, stores[0], q, func() {})
+		rows, end := tabletest.Walk(t, stores[0], q, func() {})
 		for _, r := range rows {
-			copied[toldOf(&r)] = r
+			copied[tabletest.ToldOf(&r)] = r
 		}
 		q.After = end
 	}
@@ -81,7 +82,7 @@ func TestNoChangeIsMissedWhileHostsCommitAtTheSameTime(t *testing.T) {
 			t.Errorf("host %d is told up to %d", h, at)
 		}
 	}
-	sameAsStore(t, maps.Clone(copied), everything(t, stores[1], ports.Queue))
+	tabletest.SameAsStore(t, maps.Clone(copied), engine.Everything(t, stores[1], ports.Queue))
 }
 
 const longAgo = `"Status":"Complete","LastEventAt":"2020-01-01T00:00:00Z"`
@@ -179,7 +180,7 @@ func TestReadersWorkThroughAPooler(t *testing.T) {
 					t.Errorf("%+v: %d rows, want %d", q, n, want)
 				}
 			}
-			rows, _ := walkChanges(t, s, ports.ChangesQuery{Family: ports.Queue, Limit: 100}, func() {})
+			rows, _ := tabletest.Walk(t, s, ports.ChangesQuery{Family: ports.Queue, Limit: 100}, func() {})
 			if len(rows) != 600 {
 				t.Errorf("%d changes", len(rows))
 			}
@@ -189,7 +190,7 @@ func TestReadersWorkThroughAPooler(t *testing.T) {
 	if page, err := s.Events(t.Context(), ports.EventQuery{Key: "k001"}); err != nil || len(page.Rows) != 1 {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if n := len(everything(t, s, ports.Queue)); n != 600 {
+	if n := len(engine.Everything(t, s, ports.Queue)); n != 600 {
 		t.Errorf("%d are exported", n)
 	}
 	if survey, err := s.Survey(t.Context()); err != nil || survey.Counts[ports.KindEvent] != 300 {

@@ -9,16 +9,41 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
+	"holdfast/adapters/tables/tabletest"
 	"holdfast/internal/pgtest"
 	"holdfast/ports"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// The words of tests on tables.
 const (
-	host  = "11111111-2222-4333-8444-555555555555"
-	epoch = "epoch-1"
+	host  = tabletest.Host
+	epoch = tabletest.Epoch
 )
+
+var (
+	batchOf   = tabletest.BatchOf
+	tryCommit = tabletest.TryCommit
+	entry     = tabletest.EntryOf
+	upsert    = tabletest.UpsertOf
+	patch     = tabletest.PatchOf
+	event     = tabletest.EventOf
+	keysOf    = tabletest.KeysOf
+	pages     = tabletest.Pages
+)
+
+func startOf(host, nonce string) ports.Opening { return tabletest.StartOf(host, nonce, 0) }
+
+func commit(t testing.TB, b *Backend, entries ...ports.Entry) []ports.Decision {
+	t.Helper()
+	return tabletest.Commit(t, b, entries...)
+}
+
+func fill(t testing.TB, b *Backend, entries []ports.Entry) {
+	t.Helper()
+	tabletest.Pour(t, b, entries)
+}
 
 // openStore gives a backend on a database, closed with the test. more are options, each ending in a comma.
 func openStore(t testing.TB, dsn string, more ...string) *Backend {
@@ -39,19 +64,9 @@ func openStore(t testing.TB, dsn string, more ...string) *Backend {
 	return b
 }
 
-// admit opens the store for the host, as a start of it does.
 func admit(t testing.TB, b *Backend, nonce string) {
 	t.Helper()
-	if err := b.Open(context.Background(), startOf(host, nonce)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func startOf(host, nonce string) ports.Opening {
-	return ports.Opening{
-		HostID: host, Nonce: nonce, Next: nonce + "n",
-		Epochs: map[ports.Family]ports.Epoch{ports.Queue: {ID: epoch, From: 1}, ports.Manifest: {ID: epoch, From: 1}},
-	}
+	tabletest.Admit(t, b, nonce)
 }
 
 // ready gives a store in a new database that takes commits, and the database.
@@ -88,57 +103,6 @@ func ask[T any](t testing.TB, conn *pgx.Conn, text string, args ...any) (value T
 		t.Fatalf("%s: %v", text, err)
 	}
 	return value
-}
-
-func batchOf(entries []ports.Entry) ports.CommitBatch {
-	return ports.CommitBatch{
-		Family: entries[0].Action.Family(), Epoch: epoch,
-		After: entries[0].Seq - 1, Through: entries[len(entries)-1].Seq, Entries: entries,
-	}
-}
-
-// commit commits entries as one batch and gives the decisions.
-func commit(t testing.TB, b *Backend, entries ...ports.Entry) []ports.Decision {
-	t.Helper()
-	decisions, err := tryCommit(b, batchOf(entries))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return decisions
-}
-
-func tryCommit(b *Backend, batch ports.CommitBatch) ([]ports.Decision, error) {
-	p, err := b.Commit(context.Background(), batch)
-	if err != nil {
-		return nil, err
-	}
-	return p.Wait(context.Background())
-}
-
-// entry is a live write that came at a time made of its Seq.
-func entry(seq uint64, action ports.Action, key, record string) ports.Entry {
-	e := ports.Entry{
-		Seq: seq, Action: action, Class: ports.Live, Key: key, Record: []byte(record),
-		ReceivedMs: 1796004734800 + int64(seq), Host: "11111111", Actor: "ops", Origin: ports.OriginHTTP,
-	}
-	if record == "" {
-		e.Record = nil
-	}
-	return e
-}
-
-func upsert(seq uint64, key, record string) ports.Entry {
-	return entry(seq, ports.UpsertWorkItem, key, record)
-}
-
-func patch(seq uint64, key, record string) ports.Entry {
-	return entry(seq, ports.UpdateWorkItem, key, record)
-}
-
-func event(seq uint64, key, guid, record string) ports.Entry {
-	e := entry(seq, ports.AppendEvent, key, record)
-	e.EventGUID = guid
-	return e
 }
 
 // randomText is a text that does not become shorter by compression.

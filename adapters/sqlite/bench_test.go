@@ -1,14 +1,13 @@
 package sqlite
 
 import (
-	"context"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"holdfast/adapters/tables/tabletest"
 	"holdfast/internal/workload"
-	"holdfast/ports"
 )
 
 // bulk is the 10,000 lines of the target, as whole items.
@@ -62,7 +61,7 @@ func BenchmarkCommit(b *testing.B) {
 		n++
 		b.StartTimer()
 		start := time.Now()
-		pour(b, s, entries, 4)
+		tabletest.Pour(b, s, entries)
 		spent += time.Since(start)
 	}
 	rate := float64(n*bulkItems*workload.PerItem) / spent.Seconds()
@@ -70,29 +69,4 @@ func BenchmarkCommit(b *testing.B) {
 	if bare := bareRate.Load(); bare > 0 {
 		b.ReportMetric(rate/float64(bare), "of-bare")
 	}
-}
-
-// pour commits entries in batches of 512 with a number of them in flight.
-func pour(t testing.TB, s *Store, entries []ports.Entry, flight int) {
-	t.Helper()
-	var waiting []ports.Pending
-	settle := func(left int) {
-		for len(waiting) > left {
-			if _, err := waiting[0].Wait(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			waiting = waiting[1:]
-		}
-	}
-	for len(entries) > 0 {
-		n := min(ports.MaxBatchEntries, len(entries))
-		p, err := s.Commit(context.Background(), batchOf(entries[:n]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		waiting = append(waiting, p)
-		entries = entries[n:]
-		settle(flight - 1)
-	}
-	settle(0)
 }

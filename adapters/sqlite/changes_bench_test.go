@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/adapters/tables"
+	"holdfast/adapters/tables/tabletest"
 	"holdfast/internal/workload"
 	"holdfast/ports"
 )
@@ -24,14 +25,14 @@ func BenchmarkChanges(b *testing.B) {
 	s := openStore(b, filepath.Join(b.TempDir(), "history.db"))
 	admit(b, s, "")
 	for n := 0; n < count; n += 5000 {
-		pour(b, s, workload.Entries(n, 5000, uint64(n*workload.PerItem+1)), 4)
+		tabletest.Pour(b, s, workload.Entries(n, 5000, uint64(n*workload.PerItem+1)))
 	}
 	head := ports.Position{Epoch: epoch, Seqs: map[string]uint64{host: count * workload.PerItem}}
 	for name, c := range map[string]struct{ behind, want int }{"nothing": {0, 0}, "ten": {10, 10}} {
 		b.Run(name, func(b *testing.B) {
 			at := ports.Position{Epoch: epoch, Seqs: map[string]uint64{host: head.Seqs[host] - uint64(c.behind)}}
 			for b.Loop() {
-				page := changesOrFail(b, s, ports.ChangesQuery{Family: ports.Queue, After: at})
+				page := tabletest.Changes(b, s, ports.ChangesQuery{Family: ports.Queue, After: at})
 				if len(page.Rows) != c.want || page.End == nil {
 					b.Fatalf("%d rows", len(page.Rows))
 				}
@@ -41,7 +42,7 @@ func BenchmarkChanges(b *testing.B) {
 	b.Run("one key", func(b *testing.B) {
 		key := workload.Entries(count/2, 1, 1)[0].Key
 		for b.Loop() {
-			if page := changesOrFail(b, s, ports.ChangesQuery{Family: ports.Queue, Key: key}); len(page.Rows) != records {
+			if page := tabletest.Changes(b, s, ports.ChangesQuery{Family: ports.Queue, Key: key}); len(page.Rows) != records {
 				b.Fatalf("%d rows", len(page.Rows))
 			}
 		}
@@ -50,10 +51,10 @@ func BenchmarkChanges(b *testing.B) {
 		var walked, exported time.Duration
 		for b.Loop() {
 			start := time.Now()
-			rows, _ := walkChanges(b, s, ports.ChangesQuery{Family: ports.Queue}, func() {})
+			rows, _ := tabletest.Walk(b, s, ports.ChangesQuery{Family: ports.Queue}, func() {})
 			walked += time.Since(start)
 			start = time.Now()
-			if n := len(everything(b, s, ports.Queue)); n != len(rows) || n != count*records {
+			if n := len(engine.Everything(b, s, ports.Queue)); n != len(rows) || n != count*records {
 				b.Fatalf("%d exported, %d told", n, len(rows))
 			}
 			exported += time.Since(start)
@@ -69,12 +70,12 @@ func BenchmarkPut(b *testing.B) {
 	const count = 5000
 	from := openStore(b, filepath.Join(b.TempDir(), "from.db"))
 	admit(b, from, "")
-	pour(b, from, workload.Entries(0, count, 1), 4)
+	tabletest.Pour(b, from, workload.Entries(0, count, 1))
 	var batches []ports.Batch
 	var decoded []workload.Write
 	q := ports.ChangesQuery{Family: ports.Queue}
 	for end := false; !end; {
-		page := changesOrFail(b, from, q)
+		page := tabletest.Changes(b, from, q)
 		q.After, end = page.Through, page.End != nil
 		batches = append(batches, ports.Batch{Family: ports.Queue, Rows: page.Rows, Position: &page.Through})
 		for i := range page.Rows {

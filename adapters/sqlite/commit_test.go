@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"holdfast/adapters/tables"
+	"holdfast/adapters/tables/tabletest"
 	"holdfast/ports"
 )
 
@@ -27,7 +28,7 @@ func TestABatchThatComesAgainGetsItsFirstAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "[1stored<nil> 2missing<nil> 3stored<nil> 4refusedEventGUID: is stored already with other content; give a new event a GUID of its own]"
-	if got := fmt.Sprint(plain(first)); got != want {
+	if got := fmt.Sprint(tabletest.Plain(first)); got != want {
 		t.Fatalf("decided %s\nwant    %s", got, want)
 	}
 	commit(t, s, upsert(5, "b", `{"WorkItemHash":"b"}`))
@@ -41,7 +42,7 @@ func TestABatchThatComesAgainGetsItsFirstAnswers(t *testing.T) {
 				t.Fatalf("%s, %s: %v", when, name, err)
 			}
 			for _, d := range again {
-				if want := append(first, ports.Decision{Seq: 5, Outcome: ports.Stored})[d.Seq-1]; fmt.Sprint(plain([]ports.Decision{d})) != fmt.Sprint(plain([]ports.Decision{want})) {
+				if want := append(first, ports.Decision{Seq: 5, Outcome: ports.Stored})[d.Seq-1]; fmt.Sprint(tabletest.Plain([]ports.Decision{d})) != fmt.Sprint(tabletest.Plain([]ports.Decision{want})) {
 					t.Errorf("%s, %s: %v, want %v", when, name, d, want)
 				}
 			}

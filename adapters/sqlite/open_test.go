@@ -301,10 +301,3 @@ func script(t *testing.T, path string, statements ...string) {
 		}
 	}
 }
-
-func keysOf(p ports.Page) (keys []string) {
-	for _, r := range p.Rows {
-		keys = append(keys, r.Key)
-	}
-	return keys
-}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"holdfast/adapters/tables"
+	"holdfast/adapters/tables/tabletest"
 	"holdfast/ports"
 )
 
@@ -18,7 +19,7 @@ func TestASnapshotThatEndsBadlyIsNotUsedAgain(t *testing.T) {
 		defer s.file.snapshots.mu.Unlock()
 		return len(s.file.snapshots.idle)
 	}
-	changesOrFail(t, s, ports.ChangesQuery{Family: ports.Queue})
+	tabletest.Changes(t, s, ports.ChangesQuery{Family: ports.Queue})
 	if n := idle(); n != 1 {
 		t.Fatalf("%d are idle after a good one", n)
 	}
@@ -38,7 +39,7 @@ func TestASnapshotThatEndsBadlyIsNotUsedAgain(t *testing.T) {
 	if n := idle(); n != 0 {
 		t.Errorf("%d are idle after a panic", n)
 	}
-	changesOrFail(t, s, ports.ChangesQuery{Family: ports.Queue})
+	tabletest.Changes(t, s, ports.ChangesQuery{Family: ports.Queue})
 }
 
 func TestSnapshotsAreFewAndWhoWaitsCanGiveUp(t *testing.T) {
@@ -67,5 +68,5 @@ func TestSnapshotsAreFewAndWhoWaitsCanGiveUp(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	changesOrFail(t, s, ports.ChangesQuery{Family: ports.Queue})
+	tabletest.Changes(t, s, ports.ChangesQuery{Family: ports.Queue})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/adapters/tables/tabletest"
 	"holdfast/internal/workload"
 	"holdfast/ports"
 )
@@ -85,7 +86,7 @@ func TestFiftyGoroutinesAndAStrangerNeverSeeBusy(t *testing.T) {
 		return err
 	})
 	const running = 45 + 5
-	pour(t, s, workload.Entries(0, 2000/slowdown, 1), 4)
+	tabletest.Pour(t, s, workload.Entries(0, 2000/slowdown, 1))
 	stop()
 	for range running {
 		if err := <-done; err != nil {
@@ -136,7 +137,7 @@ func TestTheLogStaysShortWhileReadersOverlap(t *testing.T) {
 	longest := int64(0)
 	const rounds = max(24/slowdown, 3)
 	for n := range rounds {
-		pour(t, s, workload.Entries(n*128, 128, uint64(n*128*workload.PerItem+1)), 2)
+		tabletest.Pour(t, s, workload.Entries(n*128, 128, uint64(n*128*workload.PerItem+1)))
 		longest = max(longest, s.file.walSize())
 	}
 	stop()

@@ -1,12 +1,10 @@
-package sqlite
+package tabletest
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -16,31 +14,26 @@ import (
 	"holdfast/ports"
 )
 
-// A plain list of everything that the file holds, tombstones included, says what a walk through the changes must tell.
+// A plain list of everything that a store holds, tombstones included, says what a walk through the changes must tell.
 
-// told is a record as far as a follower cares.
-type told struct {
+// Told is a record as far as a follower cares.
+type Told struct {
 	kind   ports.Kind
 	key    string
 	guid   string
 	number int64
 }
 
-func toldOf(r *ports.Row) told {
+// ToldOf names the record of a row.
+func ToldOf(r *ports.Row) Told {
 	if r.GUID != "" {
-		return told{kind: r.Kind, guid: r.GUID}
+		return Told{kind: r.Kind, guid: r.GUID}
 	}
-	return told{r.Kind, r.Key, "", r.Number}
+	return Told{r.Kind, r.Key, "", r.Number}
 }
 
-// other is a host that wrote to the store before the one that opens it here; stranger has rows in it but no mark.
-const (
-	other    = "00000000-2222-4333-8444-555555555555"
-	stranger = "ffffffff-2222-4333-8444-555555555555"
-)
-
-// everything lists what the file holds.
-func everything(t failer, s *Store, f ports.Family) []ports.Row {
+// Everything lists what a store holds of a family, tombstones included.
+func (e *Engine) Everything(t Failer, s Store, f ports.Family) []ports.Row {
 	t.Helper()
 	var rows []ports.Row
 	var after *ports.Cursor
@@ -54,22 +47,10 @@ func everything(t failer, s *Store, f ports.Family) []ports.Row {
 			break
 		}
 	}
-	found, err := s.file.readers.QueryContext(context.Background(), `SELECT "Kind", "Key", "ChangeHost", "ChangeSeq" FROM "UVGone"`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer found.Close()
-	for found.Next() {
-		r := ports.Row{Gone: true}
-		if err := found.Scan(&r.Kind, &r.Key, &r.Change.Host, &r.Change.Seq); err != nil {
-			t.Fatal(err)
-		}
+	for _, r := range e.Tombstones(t, s) {
 		if r.Kind.Family() == f {
 			rows = append(rows, r)
 		}
-	}
-	if err := found.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return rows
 }
@@ -89,12 +70,6 @@ func exact(a, b ports.Row) int {
 	return cmp.Or(inOrder(a, b), cmp.Compare(a.Key, b.Key), cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.Number, b.Number))
 }
 
-type failer interface {
-	Helper()
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-}
-
 // since leaves what was changed after a position, of one key or of all.
 func since(rows []ports.Row, p ports.Position, key string) []ports.Row {
 	var later []ports.Row
@@ -106,7 +81,8 @@ func since(rows []ports.Row, p ports.Position, key string) []ports.Row {
 	return later
 }
 
-func changesOrFail(t failer, s *Store, q ports.ChangesQuery) ports.ChangePage {
+// Changes gives one page of changes.
+func Changes(t Failer, s Store, q ports.ChangesQuery) ports.ChangePage {
 	t.Helper()
 	page, err := s.Changes(context.Background(), q)
 	if err != nil {
@@ -115,11 +91,11 @@ func changesOrFail(t failer, s *Store, q ports.ChangesQuery) ports.ChangePage {
 	return page
 }
 
-// walkChanges walks from a position to the end, with something happening between the pages, and checks each page by itself.
-func walkChanges(t failer, s *Store, q ports.ChangesQuery, between func()) (rows []ports.Row, end ports.Position) {
+// Walk walks from a position to the end, with something happening between the pages, and checks each page by itself.
+func Walk(t Failer, s Store, q ports.ChangesQuery, between func()) (rows []ports.Row, end ports.Position) {
 	t.Helper()
 	for {
-		page := changesOrFail(t, s, q)
+		page := Changes(t, s, q)
 		groups := 0
 		for i, r := range page.Rows {
 			if r.Change.Seq <= q.After.Seqs[r.Change.Host] || r.Change.Seq > page.Through.Seqs[r.Change.Host] {
@@ -147,7 +123,7 @@ func walkChanges(t failer, s *Store, q ports.ChangesQuery, between func()) (rows
 	}
 }
 
-func sameRows(t failer, what string, got, want []ports.Row) {
+func sameRows(t Failer, what string, got, want []ports.Row) {
 	t.Helper()
 	if !slices.IsSortedFunc(got, inOrder) {
 		t.Fatalf("%s: out of order: %.2000s", what, fmt.Sprint(got))
@@ -163,8 +139,9 @@ func sameRows(t failer, what string, got, want []ports.Row) {
 
 // history writes to a store as hosts do.
 type history struct {
+	e    *Engine
 	t    *rapid.T
-	s    *Store
+	s    Store
 	last map[ports.Family]map[string]uint64 // highest Seq by host
 }
 
@@ -176,21 +153,21 @@ func (h *history) write() {
 	}
 	entries := rapid.SliceOfN(someEntry(family), 1, 12).Draw(h.t, "entries")
 	for i := range entries {
-		h.last[family][host]++
-		entries[i].Seq = h.last[family][host]
+		h.last[family][Host]++
+		entries[i].Seq = h.last[family][Host]
 	}
-	if _, err := tryCommit(h.s, batchOf(entries)); err != nil {
+	if _, err := TryCommit(h.s, BatchOf(entries)); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
 // put lets another host's changes come in, some of them of records that are there and some in one Seq, and its mark with them.
 func (h *history) put(family ports.Family) {
-	who := rapid.SampledFrom([]string{other, stranger, ""}).Draw(h.t, "other host")
+	who := rapid.SampledFrom([]string{Other, Stranger, ""}).Draw(h.t, "other host")
 	var rows []ports.Row
 	h.last[family][who]++
 	for range rapid.IntRange(1, 6).Draw(h.t, "rows") {
-		r := ports.Row{Kind: ports.KindManifest, Key: rapid.SampledFrom(modelKeys).Draw(h.t, "key"), Body: []byte(`{"put":1}`)}
+		r := ports.Row{Kind: ports.KindManifest, Key: rapid.SampledFrom(someKeys).Draw(h.t, "key"), Body: []byte(`{"put":1}`)}
 		if family == ports.Queue {
 			r.Kind = rapid.SampledFrom(ports.Kinds[:3]).Draw(h.t, "kind")
 			r.GUID, r.Number = "", 0
@@ -213,89 +190,67 @@ func (h *history) put(family ports.Family) {
 	if _, err := h.s.Put(context.Background(), ports.Batch{Family: family, Rows: rows}); err != nil {
 		h.t.Fatal(err)
 	}
-	if who == other {
-		setMark(h.t, h.s, family, other, h.last[family][other])
+	if who == Other {
+		h.e.SetMark(h.t, h.s, family, Other, h.last[family][Other])
 	}
 }
 
-func setMark(t failer, s *Store, f ports.Family, host string, seq uint64) {
-	err := s.work.do(context.Background(), false, func() error {
-		return s.work.transact("test", func() error { return setJSON(s.work.link, tables.KeyMark(f, host), ports.Mark{Epoch: "e", Seq: seq}) }, nil)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestAWalkThroughTheChangesTellsExactlyWhatChanged(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	run := 0
+func walkTellsWhatChanged(t *testing.T, e *Engine) {
+	places := e.Places(t)
 	rapid.Check(t, func(t *rapid.T) {
-		run++
-		path := filepath.Join(dir, fmt.Sprint(run, ".db"))
-		defer os.Remove(path)
-		s := New()
-		if err := s.Configure(context.Background(), ports.Configuration{Options: fmt.Appendf(nil, `{"path":%q}`, path)}); err != nil {
-			t.Fatal(err)
-		}
+		s := places(t)(t)
 		defer func() { _ = s.Close() }()
-		err := s.Open(context.Background(), ports.Opening{HostID: host, Next: "n", Epochs: map[ports.Family]ports.Epoch{
-			ports.Queue: {ID: epoch, From: 1}, ports.Manifest: {ID: epoch, From: 1},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := &history{t: t, s: s, last: map[ports.Family]map[string]uint64{ports.Queue: {}, ports.Manifest: {}}}
+		Admit(t, s, "")
+		h := &history{e: e, t: t, s: s, last: map[ports.Family]map[string]uint64{ports.Queue: {}, ports.Manifest: {}}}
 		// followers are copies of the store, each as of the end of its last walk.
 		type follower struct {
 			at   ports.Position
-			rows map[told]ports.Row
+			rows map[Told]ports.Row
 		}
 		followers := map[ports.Family]*follower{}
 		for _, f := range ports.Families {
-			followers[f] = &follower{rows: map[told]ports.Row{}}
+			followers[f] = &follower{rows: map[Told]ports.Row{}}
 		}
-		for range rapid.IntRange(1, max(4/slowdown, 2)).Draw(t, "rounds") {
-			for range rapid.IntRange(1, max(4/slowdown, 2)).Draw(t, "writes") {
+		for range rapid.IntRange(1, min(e.Rounds, 4)).Draw(t, "rounds") {
+			for range rapid.IntRange(1, e.Batches).Draw(t, "writes") {
 				h.write()
 			}
 			for _, f := range ports.Families {
 				limit := rapid.IntRange(0, 9).Draw(t, "limit")
-				all := everything(t, s, f)
-				from := ports.Position{Epoch: epoch, Seqs: map[string]uint64{}}
+				all := e.Everything(t, s, f)
+				from := ports.Position{Epoch: Epoch, Seqs: map[string]uint64{}}
 				for _, who := range slices.Sorted(maps.Keys(h.last[f])) {
 					from.Seqs[who] = rapid.Uint64Range(0, h.last[f][who]).Draw(t, "from")
 				}
-				rows, _ := walkChanges(t, s, ports.ChangesQuery{Family: f, After: from, Limit: limit}, func() {})
+				rows, _ := Walk(t, s, ports.ChangesQuery{Family: f, After: from, Limit: limit}, func() {})
 				sameRows(t, "from anywhere", rows, since(all, from, ""))
-				key := rapid.SampledFrom(modelKeys).Draw(t, "of key")
-				rows, _ = walkChanges(t, s, ports.ChangesQuery{Family: f, Key: key, Limit: limit}, func() {})
+				key := rapid.SampledFrom(someKeys).Draw(t, "of key")
+				rows, _ = Walk(t, s, ports.ChangesQuery{Family: f, Key: key, Limit: limit}, func() {})
 				sameRows(t, "of one key", rows, since(all, ports.Position{}, key))
 
 				fol := followers[f]
-				rows, fol.at = walkChanges(t, s, ports.ChangesQuery{Family: f, After: fol.at, Limit: limit}, func() {
+				rows, fol.at = Walk(t, s, ports.ChangesQuery{Family: f, After: fol.at, Limit: limit}, func() {
 					if rapid.Bool().Draw(t, "meanwhile") {
 						h.write()
 					}
 				})
 				for _, r := range rows {
-					fol.rows[toldOf(&r)] = r
+					fol.rows[ToldOf(&r)] = r
 				}
-				sameAsStore(t, maps.Clone(fol.rows), everything(t, s, f))
+				SameAsStore(t, maps.Clone(fol.rows), e.Everything(t, s, f))
 			}
 		}
 	})
 }
 
-// sameAsStore wants a copy to be the store; it uses the copy up.
-func sameAsStore(t failer, copied map[told]ports.Row, all []ports.Row) {
+// SameAsStore wants a copy to be the store; it uses the copy up.
+func SameAsStore(t Failer, copied map[Told]ports.Row, all []ports.Row) {
 	t.Helper()
 	for _, want := range all {
-		if got := copied[toldOf(&want)]; fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := copied[ToldOf(&want)]; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("the copy has %+v\nwant %+v in %v", got, want, all)
 		}
-		delete(copied, toldOf(&want))
+		delete(copied, ToldOf(&want))
 	}
 	if len(copied) > 0 {
 		t.Fatalf("the copy has what the store has not: %+v", copied)
