@@ -1,5 +1,5 @@
 // Package tables is what the stores that keep records in SQL tables have in common: which columns a record stands in, and how it
-// comes back from them. No statement is here: those are each engine's own.
+// comes back from them. No query is here: those are each engine's own.
 //
 //	layout.go   the columns of a table in one fixed order, what a record puts into them, and in which two states of it differ
 //	row.go      the columns of a row as a record again, with and without its opaque bodies
