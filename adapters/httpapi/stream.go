@@ -22,7 +22,7 @@ import (
 //	body --> lines --> Begin --> [ due ] --> Wait --> answer --> response
 const (
 	windowLines = 4096
-	windowBytes = 4 << 20
+	windowBytes = 2 << 20
 )
 
 // due is a line that was read and is not answered yet.
