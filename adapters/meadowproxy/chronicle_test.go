@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"holdfast/ports"
@@ -20,7 +20,6 @@ type chronicle struct {
 	wrote  []string       // the key of each write; the first one has the Seq 1
 	stored ports.Position // what the store said, or was told, last
 	known  uint64         // the Seq that the host has copied to
-	work   atomic.Int64   // requests of the databeacon
 }
 
 func newChronicle(t *testing.T, send func(c *chronicle, rows []ports.Row, to *ports.Position) error) *chronicle {
@@ -167,11 +166,23 @@ func (c *chronicle) replace(file string) {
 	}
 }
 
-// before has something done before a request, counted from now on.
-func (c *chronicle) before(each func(request int64)) {
-	c.work.Store(0)
+// before has something done before each request, one after the other and counted from now on, until it is ended.
+func (c *chronicle) before(each func(request int)) (end func() (requests int)) {
+	var mu sync.Mutex
+	n, ended := 0, false
 	c.db.Fault(func(_, _ string, _ json.RawMessage) (string, bool) {
-		each(c.work.Add(1))
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; !ended {
+			each(n)
+		}
 		return "", false
 	})
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		c.db.Fault(nil)
+		ended = true
+		return n
+	}
 }

@@ -98,6 +98,9 @@ func (w *way) write(ctx context.Context, class ports.WorkClass, id int64, key, v
 	if err != nil {
 		return err
 	}
+	if _, m := r.readFault(); id > 0 && r.status != http.StatusOK && m == faultMissing { // as in a copy of a young database
+		return elsewhere("the row %s of the ledger is not there any more", key)
+	}
 	var row ownRow
 	if r.status != http.StatusOK || json.Unmarshal(r.body, &row) != nil || row.Name != key || row.Value != value {
 		return w.lost(r)

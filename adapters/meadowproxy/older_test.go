@@ -23,39 +23,40 @@ func TestAnOlderCopyThatComesAtAnyRequestLacksNothingInTheEnd(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d back", name, back), func(t *testing.T) {
 				t.Parallel()
 				c := newChronicle(t, send)
-				for request, last := int64(1), int64(1); request <= last+1; request++ {
-					var copies []string
-					for range batches {
+				var copies []string // the newest one first
+				for request, last := 1, 1; request <= last+1; request++ {
+					for first := true; first || len(copies) < batches; first = false {
 						c.writes()
 						c.catchesUp()
 						copies = append([]string{c.copied()}, copies...)
 					}
 					if back < 0 {
 						c.writes()
-						c.before(func(n int64) {
+						end := c.before(func(n int) {
 							if n == last {
-								copies = []string{c.copied()}
+								copies[0] = c.copied()
 							}
 						})
 						if err := c.batch(); err != nil {
 							t.Fatal(err)
 						}
-						c.db.Fault(nil)
+						end()
 					}
+					older := copies[max(back, 0)]
 					c.writes()
-					c.before(func(n int64) {
+					end := c.before(func(n int) {
 						if n == request {
-							c.replace(copies[max(back, 0)])
+							c.replace(older)
 						}
 					})
 					_ = c.batch() // it fails, or not
-					last = max(last, c.work.Load())
-					c.db.Fault(nil)
+					last = max(last, end())
 					if request > last {
-						c.replace(copies[max(back, 0)])
+						c.replace(older)
 					}
 					c.catchesUp()
 					c.has(fmt.Sprintf("replaced at request %d", request))
+					copies = copies[max(back, 0):] // the others are not older ones of what came now
 				}
 			})
 		}
@@ -74,11 +75,11 @@ func TestOlderCopiesThatComeAgainAndAgainLackNothingInTheEnd(t *testing.T) {
 			c.catchesUp()
 			copies := []string{c.copied()}
 			for range 40 {
-				c.before(func(int64) {
+				end := c.before(func(int) {
 					if r.IntN(12) == 0 {
 						n := r.IntN(len(copies))
 						c.replace(copies[n])
-						copies = copies[:n+1] // what came after it is none of its future
+						copies = copies[:n+1] // as above
 					}
 				})
 				for range 3 {
@@ -86,7 +87,7 @@ func TestOlderCopiesThatComeAgainAndAgainLackNothingInTheEnd(t *testing.T) {
 					_ = c.Probe(c.within(), ports.Queue)
 					_ = c.session()
 				}
-				c.db.Fault(nil)
+				end()
 				c.catchesUp()
 				c.has(fmt.Sprintf("seed %d", seed))
 				if copies = append(copies, c.copied()); len(copies) > 5 {

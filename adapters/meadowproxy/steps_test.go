@@ -39,8 +39,8 @@ func (s *stepping) to(seq int) {
 
 func TestAStepThatComesIntoAnOlderCopyDoesNotCountThere(t *testing.T) {
 	t.Parallel()
-	for copied := range 7 { // how many steps the older copy has, the first one aside
-		for since := 1; since <= 5; since++ { // and how many more the database, when the copy takes its place
+	for copied := range 6 { // how many steps the older copy has, the first one aside
+		for since := 1; since <= 4; since++ { // and how many more the database, when the copy takes its place
 			h := newTheatre(t, stock.Options{Dir: t.TempDir(), Name: "db"})
 			s := &stepping{h, h.mustFit(h.at).way}
 			for seq := range copied + 1 {
