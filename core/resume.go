@@ -19,6 +19,7 @@ type start struct {
 func startOf(known ports.FollowerMark, met bool, store ports.Position) start {
 	s := start{reached: store, doubtful: known.Putting, blank: store.StoreID != "" && isZero(store) && isZero(known.Position)}
 	holds := store.StoreID != "" // a store that cannot hold a position says nothing of itself
+	repaired := ports.Position{Seqs: known.Repaired}
 	switch {
 	case !met:
 		if s.doubtful = !isZero(store); s.doubtful {
@@ -29,12 +30,12 @@ func startOf(known ports.FollowerMark, met bool, store ports.Position) start {
 			s.why = "it is another store than before"
 		}
 	case holds && isZero(store): // it was told none yet, or lost it
-		if !isZero(ports.Position{Seqs: known.Repaired}) {
+		if !isZero(repaired) {
 			s.why = "its store lost its position"
 		}
 	case !holds || store.Covers(known.Position):
 		s.from = known.Position
-	case !store.Covers(ports.Position{Seqs: known.Repaired}):
+	case !store.Covers(repaired), !isZero(repaired) && repaired.Covers(store): // one at the same position may be from before it, too
 		s.why = "its store is an older copy, from before keys were put out of order"
 	default:
 		s.from = lower(known.Position, store)

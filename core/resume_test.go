@@ -48,6 +48,9 @@ func TestASessionBeginsWhereBothItsStoreAndTheHostAre(t *testing.T) {
 		"the store is an older copy, from before the last repair": {
 			known: ports.FollowerMark{Position: pos("s", "e", 7), Repaired: pos("", "", 6).Seqs}, store: pos("s", "e", 5), from: pos("s", ""), toldWhy: true,
 		},
+		"the store is an older copy, from about the last repair": {
+			known: ports.FollowerMark{Position: pos("s", "e", 7), Repaired: pos("", "", 5).Seqs}, store: pos("s", "e", 5), from: pos("s", ""), toldWhy: true,
+		},
 		"one is behind for each host": {
 			known: ports.FollowerMark{Position: pos("s", "e", 7, 1)}, store: pos("s", "e", 5, 3), from: pos("s", "e", 5, 1),
 		},
@@ -205,25 +208,34 @@ func TestAFollowerWhoseStoreIsNotWhatItWasMissesNothing(t *testing.T) {
 
 func TestAnOlderCopyFromBeforeAKeyWasRepairedIsCopiedWhole(t *testing.T) {
 	t.Parallel()
-	playWith(t, func(s *stage) { s.follows("mirror") }, func(t *testing.T, s *stage) {
-		m := s.mirror("mirror")
-		m.suffers(onPut("k", putFate{kind: putRefuses, err: ports.Errorf(ports.Invalid, "mirror", "no")}))
-		s.does(upsert("k", "Running"), Done)
-		s.does(upsert("a", "Running"), Done)
-		s.in(2 * time.Second)
-		before := m.look()
-		s.does(upsert("b", "Running"), Done)
-		s.in(2 * time.Second)
-		m.suffers(nil)
-		if _, err := s.host.RetryUnsettled("mirror", ports.Queue, "k"); err != nil {
-			t.Fatal(err)
-		}
-		s.catchesUp("mirror", 5*time.Second)
-		m.kill(func(*mirrorDisk) *mirrorDisk { return before })
-		s.in(5 * time.Second)
-		s.catchesUp("mirror", 5*time.Second)
-		s.equal("mirror")
-	})
+	for name, moves := range map[string]bool{"at an earlier position": true, "at the same position": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playWith(t, func(s *stage) { s.follows("mirror") }, func(t *testing.T, s *stage) {
+				m := s.mirror("mirror")
+				m.suffers(onPut("k", putFate{kind: putRefuses, err: ports.Errorf(ports.Invalid, "mirror", "no")}))
+				s.does(upsert("k", "Running"), Done)
+				s.does(upsert("a", "Running"), Done)
+				s.in(2 * time.Second)
+				before := m.look()
+				if moves {
+					s.does(upsert("b", "Running"), Done)
+					s.in(2 * time.Second)
+				}
+				m.suffers(nil)
+				if _, err := s.host.RetryUnsettled("mirror", ports.Queue, "k"); err != nil {
+					t.Fatal(err)
+				}
+				s.catchesUp("mirror", 5*time.Second)
+				s.does(upsert("c", "Running"), Done)
+				s.catchesUp("mirror", 5*time.Second)
+				m.kill(func(*mirrorDisk) *mirrorDisk { return before })
+				s.in(5 * time.Second)
+				s.catchesUp("mirror", 5*time.Second)
+				s.equal("mirror")
+			})
+		})
+	}
 }
 
 // dies is a host that is killed, and another start on what it left.
