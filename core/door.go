@@ -105,6 +105,32 @@ func (p *Promise) Wait(ctx context.Context) Answer {
 	return p.decision()
 }
 
+// ended is a context that is over: who waits with it only looks.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// Due says whether Wait gives the answer at once.
+func (p *Promise) Due() bool {
+	switch {
+	case p.answer != nil:
+		return true
+	case p.read != nil:
+		return false
+	case p.waiter != nil:
+		select {
+		case <-p.waiter.done:
+			return true
+		case <-p.host.link.down(): // nobody waits for a decision; it only has to be durable
+		default:
+			return false
+		}
+	}
+	return p.receipt.Wait(ended) == nil
+}
+
 // giveUp answers without a decision, unless it came in the same moment.
 func (p *Promise) giveUp() Answer {
 	if p.family.forget(p.seq) {

@@ -42,6 +42,33 @@ func TestACallerWaitsTwoSecondsAndThenGetsDeferred(t *testing.T) {
 	})
 }
 
+func TestAPromiseSaysWhetherItsAnswerIsDue(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		due := func(what string, c Call, now, soon bool) {
+			t.Helper()
+			p := s.host.Begin(c)
+			if p.Due() != now {
+				t.Errorf("%s: at once it says %v", what, !now)
+			}
+			s.in(time.Second)
+			if p.Due() != soon {
+				t.Errorf("%s: after a second it says %v", what, !soon)
+			}
+			p.Wait(t.Context())
+		}
+		due("a write", upsert("a", "Pending"), false, true)
+		due("a refused write", call(ports.UpsertWorkItem, `{"WorkItem":{}}`), true, true)
+		due("a read", call(ports.GetWorkItemByHash, `{"WorkItemHash":"a"}`), false, false)
+		s.store.suffers(func(*ports.CommitBatch) fate { return fate{kind: hangs} })
+		due("a write that hangs", upsert("a", "Running"), false, false)
+		s.store.back = 0
+		s.store.kill(nil)
+		s.in(time.Second)
+		due("a write without a store", upsert("a", "Complete"), true, true)
+	})
+}
+
 func TestACallerThatKnowsOfADownStoreGetsDeferredAtOnce(t *testing.T) {
 	t.Parallel()
 	play(t, func(t *testing.T, s *stage) {

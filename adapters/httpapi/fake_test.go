@@ -60,6 +60,8 @@ type fakePromise struct {
 	late   <-chan time.Time // a core makes nobody wait longer
 }
 
+func (p *fakePromise) Due() bool { return p.host.gate == nil }
+
 func (p *fakePromise) Wait(ctx context.Context) core.Answer {
 	if p.host.panics.CompareAndSwap(true, false) {
 		panic("a defect")

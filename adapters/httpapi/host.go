@@ -45,8 +45,9 @@ type Host interface {
 	Prune(ctx context.Context, before time.Time) (ports.Pruned, error)
 }
 
-// Promise is a call that was taken in; Wait gives its answer and is called once.
+// Promise is a call that was taken in; Wait gives its answer and is called once. Due says whether it would be given at once.
 type Promise interface {
+	Due() bool
 	Wait(ctx context.Context) core.Answer
 }
 

@@ -144,7 +144,7 @@ func (s *stream) finish(ctx context.Context, d due) core.Answer {
 	return d.promise.Wait(ctx)
 }
 
-// answer writes the answers in order. It sends them on whenever no line is due, not line by line.
+// answer writes the answers in order. It sends them on whenever it would wait, for a line or for its answer, and not line by line.
 func (s *stream) answer(ctx context.Context, w http.ResponseWriter, deadlines *http.ResponseController) error {
 	out := answerBuffers.Get().(*bufio.Writer)
 	out.Reset(patientWriter{w, deadlines})
@@ -168,6 +168,11 @@ func (s *stream) answer(ctx context.Context, w http.ResponseWriter, deadlines *h
 		}
 		if !open {
 			return out.Flush()
+		}
+		if out.Buffered() > 0 && next.refused == nil && !next.promise.Due() {
+			if err := flush(out, deadlines); err != nil {
+				return err
+			}
 		}
 		if err := writeLine(out, s.finish(ctx, next)); err != nil {
 			return err

@@ -167,6 +167,27 @@ func TestAnAnswerComesBeforeTheNextLineIsSent(t *testing.T) {
 	}
 }
 
+// A store that hangs makes nobody wait for more than the answer that is due.
+func TestAnAnswerDoesNotWaitForThatOfTheNextLine(t *testing.T) {
+	t.Parallel()
+	host := &fakeHost{gate: make(chan struct{}, 1)}
+	host.gate <- struct{}{}
+	c := serve(t, host)
+	lines, answers, end := c.open()
+	defer end()
+	if _, err := io.WriteString(lines, line(2)+line(3)+line(4)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all lines are taken in", func() bool { return len(host.begun()) == 4 })
+	for n := 2; n <= 4; n++ {
+		host.gate <- struct{}{}
+		if !answers.Scan() || !strings.Contains(answers.Text(), fmt.Sprintf(`"Seq":%d,`, n)) {
+			t.Fatalf("line %d: %q, %v", n, answers.Text(), answers.Err())
+		}
+	}
+	lines.Close()
+}
+
 func TestAStreamReadsAheadOnlySoFar(t *testing.T) {
 	t.Parallel()
 	host := &fakeHost{gate: make(chan struct{}, 10_000)}

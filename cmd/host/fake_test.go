@@ -48,6 +48,8 @@ func (h *standIn) Begin(call core.Call) httpapi.Promise {
 
 type kept struct{ answer core.Answer }
 
+func (k kept) Due() bool { return true }
+
 func (k kept) Wait(context.Context) core.Answer { return k.answer }
 
 func (h *standIn) orderf(format string, args ...any) {
