@@ -36,8 +36,9 @@ func connectFault(err error) error {
 	}
 	told := &ports.Error{Code: ports.Unavailable, Op: opConnect}
 	if said, ok := errors.AsType[*pgconn.PgError](err); ok {
-		why := serverFault(opConnect, said)
-		told.Code, told.Field = why.Code, why.Field
+		if why := serverFault(opConnect, said); why.Code != ports.Internal { // no statement of ours was sent
+			told.Code, told.Field = why.Code, why.Field
+		}
 	}
 	told.Message = strings.Join(refusals(e), "; ")
 	if e.Config != nil {
@@ -102,7 +103,11 @@ func refusal(err error) string {
 	var tooLong *pgproto3.ExceededMaxBodyLenErr
 	switch said, ok := errors.AsType[*pgconn.PgError](err); {
 	case ok:
-		return serverFault(opConnect, said).Message
+		why := serverFault(opConnect, said)
+		if why.Code == ports.Internal {
+			return fmt.Sprintf("the server lets nobody in (SQLSTATE %s): %s; its log says more, and whether its disk is full", said.Code, said.Message)
+		}
+		return why.Message
 	case errors.Is(err, pgconn.ErrReadOnlyConnection), errors.Is(err, pgconn.ErrStandbyConnection):
 		return takesNoWrites
 	case strings.Contains(err.Error(), "server refused TLS connection"):

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"crypto/tls"
+	"encoding/binary"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -30,6 +31,11 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 	closed.Refuse()
 	stranger := strangerWithTLS(t)
 	web := answering(t, func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n") })
+	// A server with a full disk has no code for it when it cannot let anybody in.
+	const refusal = "SFATAL\x00CXX000\x00Mcould not write init file\x00\x00"
+	full := answering(t, func(conn net.Conn) {
+		_, _ = conn.Write(append(binary.BigEndian.AppendUint32([]byte{'E'}, uint32(4+len(refusal))), refusal...))
+	})
 	const readOnly = "&default_transaction_read_only=on&target_session_attrs="
 	for name, c := range map[string]struct {
 		dsn  string
@@ -45,6 +51,7 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 		"nobody answers, with or without TLS": {
 			with(pgtest.Through(t, dsn, silent.Addr()), "sslmode=prefer&connect_timeout=1"), []string{"no server answers in time"}, "TLS",
 		},
+		"the server lets nobody in":              {pgtest.Through(t, dsn, full), []string{full, "could not write init file", "whether its disk is full"}, "refused a statement"},
 		"nobody is there":                        {pgtest.Through(t, dsn, closed.Addr()), []string{closed.Addr(), "no server answers: connection refused"}, ""},
 		"the password is wrong, and TLS is free": {with(strings.Replace(dsn, secret, "another", 1), "sslmode=prefer"), []string{"wrong password or user"}, "TLS"},
 		"two hosts, each with a reason": {
@@ -54,7 +61,7 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := openStore(t, c.dsn).Stand(t.Context(), host)
-			if err == nil || ports.CodeOf(err).Permanent() {
+			if err == nil || ports.CodeOf(err).Permanent() || ports.CodeOf(err) == ports.Internal {
 				t.Fatalf("%v", err)
 			}
 			for _, part := range c.says {
