@@ -90,8 +90,12 @@ func Wrap(code Code, op string, cause error) error {
 
 // Error gives "operation: field: message".
 func (e *Error) Error() string {
+	field := e.Field
+	if signals[field] {
+		field = ""
+	}
 	parts := make([]string, 0, 3)
-	for _, p := range []string{e.Op, e.Field, e.Message} {
+	for _, p := range []string{e.Op, field, e.Message} {
 		if p != "" {
 			parts = append(parts, p)
 		}

@@ -33,6 +33,7 @@ func TestAnErrorTellsItsCodeThroughEveryWrap(t *testing.T) {
 		"deadline wrapped by a code": {ports.Wrap(ports.BackendGone, "op", context.DeadlineExceeded), ports.BackendGone, "op: context deadline exceeded"},
 		"over a limit":               {ports.OverLimit("WorkItem", "bytes", 10, 11), ports.TooLarge, "WorkItem: has 11 bytes, the limit is 10"},
 		"formatted":                  {ports.Errorf(ports.Full, "journal", "no room for %d", 3), ports.Full, "journal: no room for 3"},
+		"a word to the host alone":   {ports.InField(ports.Unavailable, ports.FieldObstacle, "no such database"), ports.Unavailable, "no such database"},
 		"without a word":             {&ports.Error{Code: ports.Conflict}, ports.Conflict, "conflict"},
 	}
 	for name, c := range cases {

@@ -29,6 +29,9 @@ const (
 	FieldObstacle   = "Obstacle"   // it cannot make them, and goes on trying: the follower is in error until it can
 )
 
+// signals are fields that say something to the host; to people the message says it.
+var signals = map[string]bool{FieldAssignment: true, FieldBootstrap: true, FieldObstacle: true}
+
 // Keeper says who shall keep a family. An assignment goes before a tag, also when its beacon is not there. ok is false when there is
 // neither.
 //

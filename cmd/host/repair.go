@@ -155,7 +155,7 @@ func (c adoptCommand) Run(in *invocation) error {
 		return err
 	}
 	var got struct{ Adopted core.Adopted }
-	answer, err := host.last(in.ctx, pathOf("/v1/backends/", c.Name, "/adopt"), struct{}{}, in.far("taken in"), &got)
+	answer, err := host.last(in.ctx, pathOf("/v1/backends/", c.Name, "/adopt"), struct{}{}, in.far("merged"), &got)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (c adoptCommand) Run(in *invocation) error {
 	if c.JSON {
 		err = printPart(in, answer, "Adopted")
 	} else {
-		fmt.Fprintf(in.stdout, "%s of %s looked at: %d equal, %d taken in, %d expired, %d ignored, %d refused\n", counted(done.Looked, "record"), clean(done.Backend),
+		fmt.Fprintf(in.stdout, "%s of %s looked at: %d equal, %d merged, %d expired, %d ignored, %d refused\n", counted(done.Looked, "record"), clean(done.Backend),
 			done.Equal, done.Taken, done.Expired, done.Ignored, done.Refused)
 	}
 	if err == nil && done.Refused > 0 {

@@ -135,7 +135,7 @@ func TestCopyAndAdoptTellWhatTheyDid(t *testing.T) {
 	}}
 	server := host.serve(t)
 	at(t, server, "copy", "--from", "local", "--to", "mirror").wants(t, exitcode.OK, "9 records of local looked at, 2 put into mirror, 0 keys refused; it went on where")
-	at(t, server, "adopt", "mirror").wants(t, exitcode.OK, "9 records of mirror looked at: 5 equal, 2 taken in, 1 expired, 1 ignored, 0 refused\n")
+	at(t, server, "adopt", "mirror").wants(t, exitcode.OK, "9 records of mirror looked at: 5 equal, 2 merged, 1 expired, 1 ignored, 0 refused\n")
 	at(t, server, "copy", "--from", "local").wants(t, exitcode.Usage, "--to")
 	host.repair.copied.Unsettled, host.repair.copied.Refusals = 1, []ports.Unsettled{{Key: "a", Code: ports.TooLarge, Reason: "too large for it"}}
 	host.repair.adopted.Refused = 1

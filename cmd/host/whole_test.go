@@ -196,7 +196,7 @@ func TestAMirrorIsComparedMendedAndTakenFrom(t *testing.T) {
 	untilReady(t, url, "mirror")
 	at(t, url, "verify", "local", "mirror").wants(t, exitcode.Failed, " 0 only in local; 1 only in mirror")
 
-	at(t, url, "adopt", "mirror").wants(t, exitcode.OK, " 1 taken in, 0 expired, 0 ignored, 0 refused")
+	at(t, url, "adopt", "mirror").wants(t, exitcode.OK, " 1 merged, 0 expired, 0 ignored, 0 refused")
 	at(t, url, "item", "extra").wants(t, exitcode.OK, "Running")
 	untilReady(t, url, "mirror")
 	at(t, url, "verify", "local", "mirror").wants(t, exitcode.OK, " 0 only in mirror")
