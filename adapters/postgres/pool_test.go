@@ -76,6 +76,36 @@ func TestACommitThatWaitsForALockIsGivenUpAndComesLater(t *testing.T) {
 	}
 }
 
+// The server's own limit, or its administrator: the plugin does not hang for it.
+func TestACommitThatTheServerCancelsIsNoHangingOne(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	b, dsn := ready(t)
+	commit(t, b, upsert(1, "w1", `{}`))
+	locker, admin := session(t, dsn), session(t, server.Superuser(t, dsn))
+	run(t, locker, `BEGIN`)
+	run(t, locker, `SELECT FROM "UVQueueWorkItem" FOR UPDATE`)
+	batch := batchOf([]ports.Entry{patch(2, "w1", `{"Status":"Running"}`)})
+	p, err := b.Commit(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); ask[int](t, admin, `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 0; <-tick.C {
+		if time.Now().After(end) {
+			t.Fatal("the commit does not wait for the lock")
+		}
+	}
+	if _, err := p.Wait(t.Context()); ports.CodeOf(err) != ports.Unavailable {
+		t.Errorf("a commit that was canceled is told as %s: %v", ports.CodeOf(err), err)
+	}
+	run(t, locker, `COMMIT`)
+	if _, err := tryCommit(b, batch); err != nil {
+		t.Errorf("a commit without the lock: %v", err)
+	}
+}
+
 func TestWhatOnlyAPersonCanMendIsToldAndSeldomTried(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)

@@ -138,12 +138,17 @@ func (w *writer) queueBegin(b *pgx.Batch) {
 	w.fold.queueBarrier(b)
 }
 
-// told gives an error its code. Our own limit is the server's silence, and no caller's.
+// told gives an error its code. Our own limit is the server's silence, and no caller's; so is a statement that the server canceled,
+// be it because we asked. Deadline would say that the plugin hangs.
 func (w *writer) told(op string, err error) error {
-	if code := ports.CodeOf(err); code == ports.Deadline || code == ports.Canceled {
-		return ports.Errorf(ports.Unavailable, op, "the server did not answer within the option timeout; what was sent may still take effect")
+	why := ports.AsError(fault(op, err))
+	switch {
+	case why.Code != ports.Deadline && why.Code != ports.Canceled:
+		return why
+	case stateOf(err) != "":
+		return ports.Errorf(ports.Unavailable, op, "%s", why.Message)
 	}
-	return fault(op, err)
+	return ports.Errorf(ports.Unavailable, op, "the server did not answer within the option timeout; what was sent may still take effect")
 }
 
 // send sends statements in one round trip. each gets the results of those that were queued with one, in order.
