@@ -123,11 +123,14 @@ backend "beacon" "beacon" {}
 	} else {
 		k.host.AwaitCopied(t)
 	}
-	live.Client.Answered()
-	live.Check()
-	if by := live.Client.Answered(); by["beacon"] == 0 {
-		t.Errorf("reads are answered by %v, want the beacon too", by)
-	}
+	e2e.Await(t, "reads are answered by the beacon too", func() error {
+		live.Client.Answered()
+		live.Check()
+		if by := live.Client.Answered(); by["beacon"] == 0 {
+			return fmt.Errorf("they are answered by %v", by)
+		}
+		return nil
+	})
 	for _, failure := range live.Failures {
 		t.Errorf("a write was not acknowledged: %s", failure)
 	}
