@@ -27,7 +27,7 @@ func (w *way) act(ctx context.Context, class ports.WorkClass, capability, action
 }
 
 func (w *way) work(ctx context.Context, work ports.Work) (json.RawMessage, error) {
-	ctx, cancel := below(ctx, w.patience()+time.Duration(len(work.Settings)/bytesASecond)*time.Second)
+	ctx, cancel := below(ctx, w.patience()+ports.TimeFor(int64(len(work.Settings))))
 	defer cancel()
 	answer, err := w.mesh.Dispatch(ctx, work)
 	if err != nil {
@@ -46,9 +46,6 @@ func (w *way) patience() time.Duration {
 	}
 	return usualTimeout
 }
-
-// bytesASecond is how fast a beacon takes large works at least.
-const bytesASecond = 8 << 20
 
 // margin is what is left of a caller's time at least for what is to be said, of a long one.
 const margin = 50 * time.Millisecond

@@ -18,7 +18,7 @@ func (h *half) put(ctx context.Context, at *hold, b *ports.Batch, line uint64) (
 	for i := range b.Rows {
 		size += len(b.Rows[i].Body)
 	}
-	ctx, cancel := below(ctx, h.timeout+time.Duration(size/bytesASecond)*time.Second)
+	ctx, cancel := below(ctx, h.timeout+ports.TimeFor(int64(size)))
 	defer cancel()
 	class := ports.ClassLive
 	if b.CatchUp {

@@ -8,7 +8,7 @@ import (
 )
 
 // longestTimeout bounds what may be asked for.
-const longestTimeout = time.Minute
+const longestTimeout = 2 * time.Minute
 
 // options are the backend's settings as data. Which beacon and which of its connections it is, the host's assignment says.
 var options = []ports.Option{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,7 +38,7 @@ type putting struct {
 func (w *way) put(ctx context.Context, rows []ports.Row, class ports.WorkClass) (done int, err error) {
 	p := &putting{way: w, class: class, rows: rows, errs: make([]error, len(rows))}
 	targets, size := p.targets()
-	limit := w.patience() + time.Duration(size/bytesASecond)*time.Second
+	limit := w.patience() + ports.TimeFor(int64(size))
 	p.begun, p.quit = context.WithTimeout(ctx, limit*3/4) // nothing is begun after that
 	defer p.quit()
 	for _, kind := range ports.Kinds {

@@ -39,7 +39,7 @@ func TestThePluginKeepsTheContractThroughItsProcess(t *testing.T) {
 		t.Run(string(manner), func(t *testing.T) { // one after the other: records of 64 MiB have to be done in bounded time
 			places := &places{t: t, manner: manner, of: map[string]ports.MeshAccess{}}
 			conformance.Run(t, conformance.Subject{ // all cases at once take their time on a busy machine
-				Patience: 3 * time.Minute, Options: []byte(`{"timeout":"1m"}`),
+				Patience: 3 * time.Minute, Options: []byte(`{"timeout":"2m"}`),
 				Open: func(ctx context.Context, c ports.Configuration) (ports.Backend, error) {
 					var err error
 					if c.Mesh, err = places.mesh(c.DataDir); err != nil {
