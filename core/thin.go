@@ -105,7 +105,7 @@ func (h *Host) thinStep(ctx context.Context, c Follower, before time.Time) (step
 	for _, w := range h.follows {
 		if w.Name == c.Name {
 			was[w] = w.prunedMs()
-			if err := w.thinned(max(was[w], before.UnixMilli())); err != nil {
+			if err := w.notePruned(max(was[w], before.UnixMilli())); err != nil {
 				return step, err
 			}
 		}
@@ -122,7 +122,7 @@ func (h *Host) thinStep(ctx context.Context, c Follower, before time.Time) (step
 		w.mu.Lock()
 		w.pruned += removed
 		w.mu.Unlock()
-		err = firstOf(err, w.thinned(ms))
+		err = firstOf(err, w.notePruned(ms))
 	}
 	return step, err
 }
@@ -132,8 +132,8 @@ func (h *Host) prunerOf(c Follower) (ports.Pruner, bool) {
 	return ports.As[ports.Pruner](c.Store, d)
 }
 
-// thinned notes until when what ended may be missing.
-func (w *follower) thinned(ms int64) error {
+// notePruned notes until when what ended may be missing.
+func (w *follower) notePruned(ms int64) error {
 	w.mu.Lock()
 	if w.mark.PrunedMs != ms {
 		w.mark.PrunedMs, w.dirty = ms, true

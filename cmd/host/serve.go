@@ -11,9 +11,6 @@ import (
 	"holdfast/internal/heap"
 )
 
-// heapFloor makes the host's collector begin at twice as many bytes.
-const heapFloor = 32 << 20
-
 // serveCommand is `holdfast serve`: it puts the parts together, runs them and stops them in order.
 //
 //	lock the data directory -> state -> journals -> the local store's plugin -> the followers' plugins -> core -> mesh, HTTP, a hub to join
@@ -34,7 +31,7 @@ func (s serveCommand) Run(in *invocation) error {
 	if err != nil {
 		return err
 	}
-	heap.Floor(heapFloor)
+	heap.Floor()
 	log := in.logger(cfg)
 	if err := in.checkToServe(cfg); err != nil {
 		return err

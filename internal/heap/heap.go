@@ -2,10 +2,12 @@
 // and holdfast's processes keep a few megabytes and allocate tens of them for every thousand writes: they would collect without end.
 package heap
 
-// floor is never touched, so it costs address space and no memory; the collector counts it as living.
+// floor has floorBytes. It is never touched, so it costs address space and no memory; the collector counts it as living.
 var floor []byte //nolint:unused // it is held, not read
 
-// Floor puts a floor of so many bytes under what the collector takes for living: it starts at twice the floor or later. A percentage
+const floorBytes = 32 << 20
+
+// Floor puts a floor under what the collector takes for living: it starts at twice the floor or later. A percentage
 // (GOGC) instead would multiply what lives while large records are under way, and a memory limit would make the collector run without
 // end when more than that lives.
-func Floor(bytes int) { floor = make([]byte, bytes) }
+func Floor() { floor = make([]byte, floorBytes) }

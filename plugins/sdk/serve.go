@@ -25,9 +25,6 @@ const (
 	orphanClose = 500 * time.Millisecond
 )
 
-// heapFloor makes the collector of a plugin begin at twice as many bytes.
-const heapFloor = 32 << 20
-
 // Serve is a plugin's main: it serves the backend until the host says stop or is gone, closes it and ends the process.
 // Started by hand, it says what it is and exits with 1.
 func Serve(backend ports.Backend) {
@@ -35,7 +32,7 @@ func Serve(backend ports.Backend) {
 		explain(os.Stderr, backend, os.Args[0])
 		os.Exit(1)
 	}
-	heap.Floor(heapFloor)
+	heap.Floor()
 	log := Logger()
 	deafen()
 	var once sync.Once
